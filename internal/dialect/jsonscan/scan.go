@@ -1,0 +1,269 @@
+// Package jsonscan reads JSON in place, in one pass, and checks it on the way.
+//
+// It exists because a relay looks at a few members of bodies and events that it passes on
+// unchanged: every byte is seen once, nothing is copied or decoded that nobody asks for, and
+// nesting is bounded without recursion, so that no input can exhaust the stack.
+package jsonscan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// MaxDepth is how deep arrays and objects may nest, the same as in encoding/json.
+const MaxDepth = 10000
+
+// SyntaxError says where the text stops being JSON.
+type SyntaxError struct {
+	Offset int // in bytes
+	What   string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s at byte %d", e.What, e.Offset)
+}
+
+// Scanner walks one JSON text. After an error every method returns zero values, so that
+// the caller checks Err or End once. Slices that it returns point into the text.
+type Scanner struct {
+	data []byte
+	pos  int
+	err  *SyntaxError
+}
+
+// New returns a scanner at the beginning of the text.
+func New(data []byte) Scanner { return Scanner{data: data} }
+
+// Pos returns the offset of the next byte to read.
+func (s *Scanner) Pos() int { return s.pos }
+
+// Err returns the first error, as a *SyntaxError.
+func (s *Scanner) Err() error {
+	if s.err == nil {
+		return nil
+	}
+	return s.err
+}
+
+// End checks that nothing but white space follows and returns the first error.
+func (s *Scanner) End() error {
+	if s.err == nil && s.space() {
+		s.fail("more text after the end of the JSON value")
+	}
+	return s.Err()
+}
+
+// Peek returns the first byte of the next value: one of {["tfn, a digit or minus, and 0
+// at the end of the text or after an error.
+func (s *Scanner) Peek() byte {
+	if s.err != nil || !s.space() {
+		return 0
+	}
+	return s.data[s.pos]
+}
+
+// Object begins to walk the object that comes next: call Key until it reports false, and
+// after each key exactly one of Skip, String, Object or Array. It reports false, and moves
+// past the value, when that is something else.
+//
+//	for ok := s.Object(); ok; ok = s.More('}') {
+//		switch key := s.Key(); string(key) { … }
+//	}
+func (s *Scanner) Object() bool { return s.open('{', '}') }
+
+// Array is Object for arrays, without keys; More takes ']'.
+func (s *Scanner) Array() bool { return s.open('[', ']') }
+
+// open enters a container that has a first element.
+func (s *Scanner) open(open, shut byte) bool {
+	if s.Peek() != open {
+		s.Skip()
+		return false
+	}
+	s.pos++
+	if s.space() && s.data[s.pos] == shut {
+		s.pos++
+		return false
+	}
+	return s.err == nil
+}
+
+// More moves to the next element of the container that ends with that byte. It reports
+// false past its end.
+func (s *Scanner) More(shut byte) bool {
+	if s.err != nil {
+		return false
+	}
+	if !s.space() {
+		s.fail("unexpected end of JSON")
+		return false
+	}
+	switch s.data[s.pos] {
+	case ',':
+		s.pos++
+		return true
+	case shut:
+		s.pos++
+		return false
+	}
+	s.fail("missing comma or closing bracket")
+	return false
+}
+
+// Key reads a member's name and the colon. Escapes are resolved.
+func (s *Scanner) Key() []byte {
+	key := s.String()
+	if s.err != nil {
+		return nil
+	}
+	if !s.space() || s.data[s.pos] != ':' {
+		s.fail("missing colon after a member's name")
+		return nil
+	}
+	s.pos++
+	return key
+}
+
+// String reads a string and resolves its escapes, which copies only where there are any.
+// When the next value is no string, that is an error.
+func (s *Scanner) String() []byte {
+	if s.Peek() != '"' {
+		s.fail("missing string")
+		return nil
+	}
+	raw, escaped := s.rawString()
+	if escaped {
+		return unescape(raw)
+	}
+	return raw
+}
+
+// Text reads a string like String, and skips any other value, for which it returns nil.
+// An empty string is not nil.
+func (s *Scanner) Text() []byte {
+	if s.Peek() != '"' {
+		s.Skip()
+		return nil
+	}
+	return s.String()
+}
+
+// NonEmptyString moves past the next value and reports whether it is a string with at
+// least one character. It resolves nothing.
+func (s *Scanner) NonEmptyString() bool {
+	if s.Peek() != '"' {
+		s.Skip()
+		return false
+	}
+	raw, _ := s.rawString()
+	return len(raw) > 0
+}
+
+// Int reads an integer. Fractions are cut, and any other value is skipped and reports false.
+func (s *Scanner) Int() (int64, bool) {
+	c := s.Peek()
+	raw := s.Skip()
+	if c != '-' && (c < '0' || c > '9') || s.err != nil {
+		return 0, false
+	}
+	return parseInt(raw)
+}
+
+// rawString reads a string, s.pos being at its opening quote, and returns what is between
+// the quotes.
+func (s *Scanner) rawString() (raw []byte, escaped bool) {
+	start := s.pos + 1
+	end, escaped, what := stringEnd(s.data, start)
+	if what != "" {
+		s.pos = end
+		s.fail(what)
+		return nil, false
+	}
+	s.pos = end + 1
+	return s.data[start:end:end], escaped
+}
+
+// space moves to the next byte that is not white space and reports whether there is one.
+func (s *Scanner) space() bool {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\n', '\t', '\r':
+			s.pos++
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Scanner) fail(what string) {
+	if s.err != nil {
+		return
+	}
+	if s.pos >= len(s.data) {
+		what = "unexpected end of JSON"
+	}
+	s.err = &SyntaxError{Offset: s.pos, What: what}
+}
+
+// stringEnd finds the closing quote from the byte after the opening one. Eight bytes at a
+// time are looked through for a quote, a backslash or a control character.
+func stringEnd(data []byte, i int) (end int, escaped bool, what string) {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	for {
+		for i+8 <= len(data) {
+			w := binary.LittleEndian.Uint64(data[i:])
+			quote := w ^ ones*'"'
+			slash := w ^ ones*'\\'
+			// Each term marks the lowest byte that matches; marks above it may be false.
+			hit := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
+			if hit != 0 {
+				i += bits.TrailingZeros64(hit) >> 3
+				goto special
+			}
+			i += 8
+		}
+		for ; i < len(data); i++ {
+			if c := data[i]; c == '"' || c == '\\' || c < 0x20 {
+				goto special
+			}
+		}
+		return len(data), escaped, "unexpected end of JSON"
+	special:
+		switch data[i] {
+		case '"':
+			return i, escaped, ""
+		case '\\':
+			escaped = true
+			if i+1 >= len(data) {
+				return len(data), escaped, "unexpected end of JSON"
+			}
+			switch data[i+1] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+				i += 2
+			case 'u':
+				for k := i + 2; k < i+6; k++ {
+					if k >= len(data) {
+						return len(data), escaped, "unexpected end of JSON"
+					}
+					if !isHex(data[k]) {
+						return k, escaped, "invalid \\u escape in a string"
+					}
+				}
+				i += 6
+			default:
+				return i, escaped, "invalid escape in a string"
+			}
+		default:
+			return i, escaped, "control character in a string"
+		}
+	}
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
