@@ -207,61 +207,81 @@ func (s *Scanner) fail(what string) {
 	s.err = &SyntaxError{Offset: s.pos, What: what}
 }
 
-// stringEnd finds the closing quote from the byte after the opening one. Eight bytes at a
-// time are looked through for a quote, a backslash or a control character.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special marks the bytes of a word that are a quote, a backslash or a control character.
+// The lowest mark is right; marks above it may be false.
+func special(w uint64) uint64 {
+	quote := w ^ ones*'"'
+	slash := w ^ ones*'\\'
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
+}
+
+// stringEnd finds the closing quote from the byte after the opening one. It looks through
+// sixteen bytes at a time while there is nothing special in them.
 func stringEnd(data []byte, i int) (end int, escaped bool, what string) {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
 	for {
-		for i+8 <= len(data) {
-			w := binary.LittleEndian.Uint64(data[i:])
-			quote := w ^ ones*'"'
-			slash := w ^ ones*'\\'
-			// Each term marks the lowest byte that matches; marks above it may be false.
-			hit := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
-			if hit != 0 {
-				i += bits.TrailingZeros64(hit) >> 3
-				goto special
+		for len(data)-i >= 16 {
+			b := data[i : i+16 : i+16]
+			low := special(binary.LittleEndian.Uint64(b))
+			high := special(binary.LittleEndian.Uint64(b[8:]))
+			if low|high == 0 {
+				i += 16
+				continue
 			}
-			i += 8
-		}
-		for ; i < len(data); i++ {
-			if c := data[i]; c == '"' || c == '\\' || c < 0x20 {
-				goto special
+			if low != 0 {
+				i += bits.TrailingZeros64(low) >> 3
+			} else {
+				i += 8 + bits.TrailingZeros64(high)>>3
 			}
+			break
 		}
-		return len(data), escaped, "unexpected end of JSON"
-	special:
+		for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= 0x20 {
+			i++
+		}
+		if i >= len(data) {
+			return len(data), escaped, "unexpected end of JSON"
+		}
 		switch data[i] {
 		case '"':
 			return i, escaped, ""
 		case '\\':
 			escaped = true
-			if i+1 >= len(data) {
-				return len(data), escaped, "unexpected end of JSON"
+			n, what := escape(data[i:])
+			if what != "" {
+				return i + n, escaped, what
 			}
-			switch data[i+1] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-				i += 2
-			case 'u':
-				for k := i + 2; k < i+6; k++ {
-					if k >= len(data) {
-						return len(data), escaped, "unexpected end of JSON"
-					}
-					if !isHex(data[k]) {
-						return k, escaped, "invalid \\u escape in a string"
-					}
-				}
-				i += 6
-			default:
-				return i, escaped, "invalid escape in a string"
-			}
+			i += n
 		default:
 			return i, escaped, "control character in a string"
 		}
 	}
+}
+
+// escape returns the length of the escape at the beginning of b. If it is invalid, it
+// returns where, and what is wrong.
+func escape(b []byte) (int, string) {
+	if len(b) < 2 {
+		return len(b), "unexpected end of JSON"
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2, ""
+	case 'u':
+		for k := 2; k < 6; k++ {
+			if k >= len(b) {
+				return k, "unexpected end of JSON"
+			}
+			if !isHex(b[k]) {
+				return k, "invalid \\u escape in a string"
+			}
+		}
+		return 6, ""
+	}
+	return 0, "invalid escape in a string"
 }
 
 func isHex(c byte) bool {

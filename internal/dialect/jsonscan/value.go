@@ -86,24 +86,12 @@ func hex4(b []byte) rune {
 // parseInt reads a checked number as an integer, cutting a fraction. It reports false for
 // one that does not fit.
 func parseInt(raw []byte) (int64, bool) {
-	var n int64
-	i := 0
-	if raw[0] == '-' {
-		i = 1
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n, true
 	}
-	for start := i; i < len(raw); i++ {
-		c := raw[i]
-		if c < '0' || c > '9' || i-start >= 18 {
-			f, err := strconv.ParseFloat(string(raw), 64)
-			if err != nil || math.Abs(f) >= 1<<63 {
-				return 0, false
-			}
-			return int64(f), true
-		}
-		n = n*10 + int64(c-'0')
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.Abs(f) >= 1<<63 {
+		return 0, false
 	}
-	if raw[0] == '-' {
-		n = -n
-	}
-	return n, true
+	return int64(f), true
 }

@@ -145,4 +145,3 @@ func spoken(s *jsonscan.Scanner) bool {
 	}
 	return found
 }
-

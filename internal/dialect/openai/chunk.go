@@ -68,6 +68,10 @@ func scanChunk(data []byte, streamed bool) chunk {
 		case "choices":
 			c.hasChoices = s.Peek() == '['
 			for ok := s.Array(); ok; ok = s.More(']') {
+				if s.Peek() != '{' {
+					s.Skip()
+					continue
+				}
 				ch := scanChoice(&s, data, streamed)
 				c.add(&ch)
 				if ch.usage.Known {

@@ -149,6 +149,7 @@ func (r *Reader) finish() (*Event, error) {
 		r.grow(1)
 		r.buf[r.end] = '\n'
 		r.end++
+		r.line, r.search = r.end, r.end
 		ev := r.take(r.end)
 		ev.Unterminated = true
 		return ev, nil
