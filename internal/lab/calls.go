@@ -75,7 +75,11 @@ func (r *recorder) begin(c Call, req Request) *Call {
 	defer r.mu.Unlock()
 	r.total++
 	r.inFlight++
-	r.counts[countKey{c.Connection, c.Model, c.Outcome}]++
+	k := countKey{c.Connection, c.Model, c.Outcome}
+	if _, known := r.counts[k]; !known && len(r.counts) >= maxTargets {
+		k = countKey{"other", "other", c.Outcome}
+	}
+	r.counts[k]++
 	r.calls = keep(r.calls, &c, r.keepCalls)
 	r.requests = keep(r.requests, req, r.keepRequests)
 	r.notify()
@@ -181,7 +185,8 @@ func (p *Provider) CountOutcome(outcome string) int {
 	return n
 }
 
-// Counts returns the number of calls by connection, model and outcome, sorted.
+// Counts returns the number of calls by connection, model and outcome, sorted. After 10000 different
+// ones the rest counts for the connection and model "other".
 func (p *Provider) Counts() []Count {
 	p.rec.mu.Lock()
 	defer p.rec.mu.Unlock()

@@ -22,6 +22,7 @@ type harness struct {
 	t      *testing.T
 	p      *lab.Provider
 	server *lab.Server
+	base   string
 	client *http.Client
 	key    string
 }
@@ -49,7 +50,7 @@ func newHarness(t *testing.T, s *lab.Server, tr *http.Transport) *harness {
 		tr.CloseIdleConnections()
 		s.Close()
 	})
-	return &harness{t: t, p: s.Provider(), server: s, client: &http.Client{Transport: tr}, key: "k"}
+	return &harness{t: t, p: s.Provider(), server: s, base: s.BaseURL(), client: &http.Client{Transport: tr}, key: "k"}
 }
 
 // result is what a client saw.
@@ -82,7 +83,7 @@ func (h *harness) ask(ctx context.Context, model string, stream bool, more ...st
 
 func (h *harness) post(ctx context.Context, path, body string) result {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, "POST", h.server.BaseURL()+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, "POST", h.base+path, strings.NewReader(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}

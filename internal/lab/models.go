@@ -20,7 +20,11 @@ func (p *Provider) serveModels(w http.ResponseWriter, id string, now time.Time) 
 		all = append(all, model{ID: m, Object: "model", Created: 1735689600, OwnedBy: p.opt.Name})
 	}
 	for _, f := range Faults() {
-		all = append(all, model{ID: f.Model(), Object: "model", Created: 1735689600, OwnedBy: "lab", Description: f.Description})
+		name := f.Model()
+		if p.opt.Faulty {
+			name = f.Name
+		}
+		all = append(all, model{ID: name, Object: "model", Created: 1735689600, OwnedBy: "lab", Description: f.Description})
 	}
 	var answer any = map[string]any{"object": "list", "data": all}
 	if id != "" {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,9 @@ type Options struct {
 	// Models are the models that exist; others get 404 model_not_found. Nil means every model
 	// exists. The fault models of [Faults] always do.
 	Models []string
+	// Faulty makes the provider's models the faults themselves, named without "fault/" ("429",
+	// "cut:8"). A gateway that calls the provider "fault" then offers fault/429 and so on.
+	Faulty bool
 	// Script is what goes wrong, and when. Nothing, by default.
 	Script []Phase
 	// Period makes the script start again after this time. Zero means it runs once.
@@ -109,6 +113,9 @@ type connKey struct{}
 
 // connState is touched by one request at a time: HTTP/1 connections carry them one by one.
 type connState struct{ served int }
+
+// maxTargets bounds the memory that made-up model names can take.
+const maxTargets = 10_000
 
 // maxBody bounds a request's body.
 const maxBody = 64 << 20
@@ -194,8 +201,12 @@ func (p *Provider) connectionOf(h http.Header) (name string, known bool) {
 // take numbers the call on its target and seeds its dice with that.
 func (p *Provider) take(connection, model string) (int, *rand.Rand) {
 	p.mu.Lock()
-	p.turns[target{connection, model}]++
-	turn := p.turns[target{connection, model}]
+	t := target{connection, model}
+	if _, known := p.turns[t]; !known && len(p.turns) >= maxTargets {
+		t = target{}
+	}
+	p.turns[t]++
+	turn := p.turns[t]
 	p.mu.Unlock()
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%s\x00%s", p.opt.Name, connection, model)
@@ -204,7 +215,7 @@ func (p *Provider) take(connection, model string) (int, *rand.Rand) {
 
 // decide finds out what becomes of a call. It takes no time.
 func (p *Provider) decide(x *exchange) {
-	if name, ok := strings.CutPrefix(x.model, faultPrefix); ok {
+	if name, ok := strings.CutPrefix(x.model, faultPrefix); ok || p.opt.Faulty {
 		f, err := ParseFault(name)
 		if err != nil {
 			f = errModelNotFound(x.model, err.Error()).fault("404")
@@ -232,10 +243,5 @@ func (p *Provider) has(model string) bool {
 	if p.opt.Models == nil {
 		return true
 	}
-	for _, m := range p.opt.Models {
-		if m == model {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.opt.Models, model)
 }
