@@ -1,0 +1,259 @@
+package catalog
+
+import (
+	"time"
+
+	"omniroute/resilience"
+)
+
+const (
+	perConnection = resilience.ScopeConnection
+	perModel      = resilience.ScopeModel
+)
+
+// Timeouts by how a service spends the time before the first word.
+const (
+	thinking  = 3 * time.Minute  // reasons silently before it speaks
+	research  = 5 * time.Minute  // searches and reads for minutes
+	loading   = 4 * time.Minute  // reads gigabytes of weights from disk when the model was not in memory
+	wholeSlow = 10 * time.Minute // a whole answer of any of these
+)
+
+// openai is the endpoint of a service that speaks chat completions only.
+func openai(base string) []Endpoint { return []Endpoint{{OpenAI, base, Bearer}} }
+
+// withAnthropic is the endpoints of a service that also speaks Anthropic's dialect elsewhere.
+func withAnthropic(base, anthropic string) []Endpoint {
+	return []Endpoint{{OpenAI, base, Bearer}, {Anthropic, anthropic, XAPIKey}}
+}
+
+var everyModelLoads = []Timeout{{"*", loading, wholeSlow}}
+
+var providers = []*Provider{
+	{
+		ID: "openai", Title: "OpenAI",
+		Endpoints:      []Endpoint{{OpenAI, "https://api.openai.com/v1", Bearer}, {Responses, "https://api.openai.com/v1", Bearer}},
+		KeyVariables:   []string{"OPENAI_API_KEY"},
+		Models:         []Pattern{"gpt-*", "o#*", "chatgpt-*", "codex-*", "text-embedding-*", "omni-moderation-*", "dall-e-*", "whisper-*", "tts-*", "sora-*", "davinci-*", "babbage-*"},
+		RateLimitScope: perConnection,
+		Timeouts:       []Timeout{{"o#*-deep-research*", research, wholeSlow}, {"*-pro*", thinking, wholeSlow}, {"o#*", thinking, wholeSlow}},
+	},
+	{
+		ID: "anthropic", Title: "Anthropic",
+		Endpoints:      []Endpoint{{Anthropic, "https://api.anthropic.com/v1", XAPIKey}, {OpenAI, "https://api.anthropic.com/v1", Bearer}},
+		KeyVariables:   []string{"ANTHROPIC_API_KEY"},
+		Models:         []Pattern{"claude-*"},
+		RateLimitScope: perConnection,
+	},
+	{
+		ID: "gemini", Title: "Google Gemini",
+		Endpoints: []Endpoint{
+			{Gemini, "https://generativelanguage.googleapis.com/v1beta", GoogAPIKey},
+			{OpenAI, "https://generativelanguage.googleapis.com/v1beta/openai", Bearer},
+		},
+		KeyVariables:   []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		Models:         []Pattern{"gemini-*", "gemma-*", "imagen-*", "veo-*"},
+		RateLimitScope: perModel,
+		Timeouts:       []Timeout{{"gemini-*-pro*", thinking, wholeSlow}},
+	},
+	{
+		ID: "azure", Title: "Azure OpenAI",
+		Endpoints:       []Endpoint{{OpenAI, "", APIKey}, {Responses, "", APIKey}},
+		KeyVariables:    []string{"AZURE_OPENAI_API_KEY"},
+		BaseURLVariable: "AZURE_OPENAI_ENDPOINT", BaseURLPath: "/openai/v1",
+		BaseURLExample: "https://RESOURCE.openai.azure.com/openai/v1",
+		RateLimitScope: perModel,
+		Timeouts:       []Timeout{{"o#*", thinking, wholeSlow}},
+	},
+	{
+		ID: "openrouter", Title: "OpenRouter",
+		Endpoints:      openai("https://openrouter.ai/api/v1"),
+		KeyVariables:   []string{"OPENROUTER_API_KEY"},
+		RateLimitScope: perModel,
+		Timeouts:       []Timeout{{"*deep-research*", research, wholeSlow}, {"openai/o#*", thinking, wholeSlow}, {"*-pro*", thinking, wholeSlow}},
+	},
+	{
+		ID: "groq", Title: "Groq",
+		Endpoints:      openai("https://api.groq.com/openai/v1"),
+		KeyVariables:   []string{"GROQ_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "mistral", Title: "Mistral AI",
+		Endpoints:      openai("https://api.mistral.ai/v1"),
+		KeyVariables:   []string{"MISTRAL_API_KEY"},
+		Models:         []Pattern{"mistral-*", "open-mistral-*", "open-mixtral-*", "codestral-*", "devstral-*", "magistral-*", "ministral-*", "pixtral-*", "voxtral-*"},
+		RateLimitScope: perConnection,
+		Timeouts:       []Timeout{{"magistral-*", thinking, wholeSlow}},
+	},
+	{
+		ID: "deepseek", Title: "DeepSeek",
+		Endpoints:      withAnthropic("https://api.deepseek.com/v1", "https://api.deepseek.com/anthropic/v1"),
+		KeyVariables:   []string{"DEEPSEEK_API_KEY"},
+		Models:         []Pattern{"deepseek-*"},
+		RateLimitScope: perConnection,
+		Timeouts:       []Timeout{{"*", thinking, wholeSlow}}, // queues instead of refusing, and keeps the line open meanwhile
+	},
+	{
+		ID: "xai", Title: "xAI",
+		Endpoints:      openai("https://api.x.ai/v1"),
+		KeyVariables:   []string{"XAI_API_KEY"},
+		Models:         []Pattern{"grok-*"},
+		RateLimitScope: perModel,
+		Timeouts:       []Timeout{{"grok-4*", thinking, wholeSlow}},
+	},
+	{
+		ID: "together", Title: "Together AI",
+		Endpoints:      openai("https://api.together.xyz/v1"),
+		KeyVariables:   []string{"TOGETHER_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "fireworks", Title: "Fireworks AI",
+		Endpoints:      openai("https://api.fireworks.ai/inference/v1"),
+		KeyVariables:   []string{"FIREWORKS_API_KEY"},
+		Models:         []Pattern{"accounts/fireworks/*"},
+		RateLimitScope: perConnection,
+	},
+	{
+		ID: "cerebras", Title: "Cerebras",
+		Endpoints:      openai("https://api.cerebras.ai/v1"),
+		KeyVariables:   []string{"CEREBRAS_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "perplexity", Title: "Perplexity",
+		Endpoints:      openai("https://api.perplexity.ai"),
+		KeyVariables:   []string{"PERPLEXITY_API_KEY"},
+		Models:         []Pattern{"sonar", "sonar-*"},
+		RateLimitScope: perModel,
+		Timeouts:       []Timeout{{"sonar-deep-research*", research, wholeSlow}, {"sonar-reasoning*", thinking, wholeSlow}},
+	},
+	{
+		ID: "nvidia", Title: "NVIDIA NIM",
+		Endpoints:      openai("https://integrate.api.nvidia.com/v1"),
+		KeyVariables:   []string{"NVIDIA_API_KEY"},
+		RateLimitScope: perConnection,
+	},
+	{
+		ID: "github-models", Title: "GitHub Models",
+		// GITHUB_TOKEN is in every workflow and says nothing about models, so it is not asked for.
+		Endpoints:      openai("https://models.github.ai/inference"),
+		KeyVariables:   []string{"GITHUB_MODELS_TOKEN"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "huggingface", Title: "Hugging Face router",
+		Endpoints:      openai("https://router.huggingface.co/v1"),
+		KeyVariables:   []string{"HF_TOKEN"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "cohere", Title: "Cohere (compatibility API)",
+		Endpoints:      openai("https://api.cohere.ai/compatibility/v1"),
+		KeyVariables:   []string{"COHERE_API_KEY", "CO_API_KEY"},
+		Models:         []Pattern{"command-*", "c4ai-*", "embed-english-*", "embed-multilingual-*", "embed-v#*"},
+		RateLimitScope: perConnection,
+	},
+	{
+		ID: "moonshot", Title: "Moonshot AI (Kimi)",
+		Endpoints:      withAnthropic("https://api.moonshot.ai/v1", "https://api.moonshot.ai/anthropic/v1"),
+		KeyVariables:   []string{"MOONSHOT_API_KEY"},
+		Models:         []Pattern{"kimi-*", "moonshot-*"},
+		RateLimitScope: perConnection,
+		Timeouts:       []Timeout{{"*thinking*", thinking, wholeSlow}},
+	},
+	{
+		ID: "zhipu", Title: "Zhipu AI (BigModel)",
+		Endpoints:      withAnthropic("https://open.bigmodel.cn/api/paas/v4", "https://open.bigmodel.cn/api/anthropic/v1"),
+		KeyVariables:   []string{"ZHIPUAI_API_KEY", "ZHIPU_API_KEY"},
+		Models:         []Pattern{"glm-*", "cogview-*", "cogvideox-*"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "zai", Title: "Z.ai",
+		Endpoints:      withAnthropic("https://api.z.ai/api/paas/v4", "https://api.z.ai/api/anthropic/v1"),
+		KeyVariables:   []string{"ZAI_API_KEY", "Z_AI_API_KEY"},
+		Models:         []Pattern{"glm-*"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "dashscope", Title: "Alibaba DashScope (Qwen)",
+		Endpoints:      openai("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
+		KeyVariables:   []string{"DASHSCOPE_API_KEY"},
+		Models:         []Pattern{"qwen-*", "qwen#*", "qwq-*", "qvq-*"},
+		RateLimitScope: perModel,
+		Timeouts:       []Timeout{{"qwq-*", thinking, wholeSlow}, {"*thinking*", thinking, wholeSlow}},
+	},
+	{
+		ID: "minimax", Title: "MiniMax",
+		Endpoints:      withAnthropic("https://api.minimax.io/v1", "https://api.minimax.io/anthropic/v1"),
+		KeyVariables:   []string{"MINIMAX_API_KEY"},
+		Models:         []Pattern{"minimax-*", "abab*"},
+		RateLimitScope: perConnection,
+	},
+	{
+		ID: "siliconflow", Title: "SiliconFlow",
+		Endpoints:      openai("https://api.siliconflow.com/v1"),
+		KeyVariables:   []string{"SILICONFLOW_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "sambanova", Title: "SambaNova",
+		Endpoints:      openai("https://api.sambanova.ai/v1"),
+		KeyVariables:   []string{"SAMBANOVA_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "deepinfra", Title: "DeepInfra",
+		Endpoints:      openai("https://api.deepinfra.com/v1/openai"),
+		KeyVariables:   []string{"DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "nebius", Title: "Nebius Token Factory",
+		Endpoints:      openai("https://api.tokenfactory.nebius.com/v1"),
+		KeyVariables:   []string{"NEBIUS_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "vercel", Title: "Vercel AI Gateway",
+		Endpoints:      openai("https://ai-gateway.vercel.sh/v1"),
+		KeyVariables:   []string{"AI_GATEWAY_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "scaleway", Title: "Scaleway Generative APIs",
+		Endpoints:      openai("https://api.scaleway.ai/v1"),
+		KeyVariables:   []string{"SCALEWAY_API_KEY"},
+		RateLimitScope: perModel,
+	},
+	{
+		ID: "ollama", Title: "Ollama",
+		Endpoints:      openai("http://127.0.0.1:11434/v1"),
+		RateLimitScope: perConnection,
+		Timeouts:       everyModelLoads,
+	},
+	{
+		ID: "vllm", Title: "vLLM",
+		Endpoints:      openai("http://127.0.0.1:8000/v1"),
+		RateLimitScope: perConnection,
+	},
+	{
+		ID: "lmstudio", Title: "LM Studio",
+		Endpoints:      openai("http://127.0.0.1:1234/v1"),
+		RateLimitScope: perConnection,
+		Timeouts:       everyModelLoads,
+	},
+	{
+		ID: "llamacpp", Title: "llama.cpp server",
+		Endpoints:      openai("http://127.0.0.1:8080/v1"),
+		RateLimitScope: perConnection,
+		Timeouts:       everyModelLoads,
+	},
+	{
+		ID: "sglang", Title: "SGLang",
+		Endpoints:      openai("http://127.0.0.1:30000/v1"),
+		RateLimitScope: perConnection,
+	},
+}

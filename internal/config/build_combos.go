@@ -1,0 +1,230 @@
+package config
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"omniroute/internal/catalog"
+	"omniroute/resilience"
+)
+
+func (b *builder) combos(n *node) {
+	if !n.ok() {
+		return
+	}
+	for i := range n.entries {
+		e := &n.entries[i]
+		switch {
+		case badModel(e.key):
+			b.errorAt(e.pos, "combos", "%s is no name for a combo: it must not be empty, have spaces, or be longer than 256 characters", quote(e.key))
+			continue
+		case strings.Contains(e.key, "/"):
+			b.errorAt(e.pos, "combos", "%s is no name for a combo: a slash is between provider and model; use a dash", quote(e.key))
+			continue
+		case e.value.shape == shapeNull:
+			b.errorAt(e.pos, "combos", "the combo %s has no targets; add\n    targets: [provider/model]", quote(e.key))
+			continue
+		}
+		combo := &Combo{Name: e.key, Strategy: Priority, Relay: b.cfg.Relay}
+		if s := e.value.get("strategy"); s.ok() {
+			combo.Strategy = Strategy(s.text)
+		}
+		b.relay(e.value, &combo.Relay)
+		b.targets(e.value, combo, n)
+		b.cfg.Combos = append(b.cfg.Combos, combo)
+		b.cfg.combos[combo.Name] = combo
+	}
+}
+
+func (b *builder) targets(n *node, combo *Combo, combos *node) {
+	list := n.get("targets")
+	if !list.ok() {
+		return
+	}
+	type identity struct{ provider, connection, model string }
+	seen := map[identity]bool{}
+	for _, item := range list.items {
+		name := item
+		if item.shape == shapeMap {
+			name = item.get("target")
+		}
+		if item.bad || !name.ok() {
+			continue
+		}
+		t, ok := b.target(name, combo, combos)
+		if !ok {
+			continue
+		}
+		b.int(item.get("weight"), &t.Weight)
+		id := identity{t.Provider.ID, "", t.Model}
+		if conn := item.get("connection"); conn.ok() {
+			id.connection = conn.text
+			t.Connection = t.Provider.Connection(conn.text)
+			switch {
+			case t.Connection != nil:
+			case slices.Contains(t.Provider.LeftOut, conn.text):
+				b.warnf(conn, "the connection %s was left out, and this target with it", quote(conn.text))
+				continue
+			case len(b.errors) > 0 && len(t.Provider.Connections) == 0:
+				continue // its connections could not be read
+			default:
+				b.errorf(conn, "the provider %s has no connection %s%s", t.Provider.ID, quote(conn.text), connectionsOf(t.Provider, conn.text))
+				continue
+			}
+		}
+		if seen[id] {
+			b.errorf(name, "the target stands in the combo twice; remove one, or use weight")
+			continue
+		}
+		seen[id] = true
+		if n.get("first_token_timeout").ok() {
+			t.FirstTokenTimeout = combo.Relay.FirstTokenTimeout
+		}
+		if n.get("answer_timeout").ok() {
+			t.AnswerTimeout = combo.Relay.AnswerTimeout
+		}
+		combo.Targets = append(combo.Targets, t)
+	}
+}
+
+// target reads provider/model.
+func (b *builder) target(n *node, combo *Combo, combos *node) (Target, bool) {
+	providers := b.root.get("providers")
+	id, model, slash := strings.Cut(n.text, "/")
+	switch {
+	case !slash && n.text == combo.Name:
+		b.errorf(n, "the combo names itself; write a provider/model")
+	case !slash && combos.get(n.text) != nil:
+		b.errorf(n, "%s is a combo, and combos in combos are not available in this version; write its targets here", quote(n.text))
+	case !slash:
+		b.errorf(n, "%s is no target; write provider/model%s", quote(n.text), b.ownerOf(n.text))
+	case providers.get(id) == nil:
+		var names []string
+		for _, p := range b.cfg.Providers {
+			names = append(names, p.ID)
+		}
+		b.errorf(n, "there is no provider %s here%s", quote(id), or(didYouMean(id, names), "; add it under providers, or use one of "+oneOf(names)))
+	case badModel(model):
+		b.errorf(n, "no model stands behind the slash; write provider/model without spaces")
+	case b.cfg.providers[id] != nil:
+		p := b.cfg.providers[id]
+		if len(p.Models) > 0 && p.Model(model) == nil {
+			var names []string
+			for _, m := range p.Models {
+				names = append(names, m.ID)
+			}
+			b.warnf(n, "the provider %s lists its models, and %s is none of them%s", id, quote(model), didYouMean(model, names))
+		}
+		return b.cfg.target(p, model), true
+	}
+	return Target{}, false
+}
+
+// ownerOf suggests the provider to which a bare model name belongs.
+func (b *builder) ownerOf(model string) string {
+	for _, p := range b.cfg.Providers {
+		if p.Model(model) != nil {
+			return ", such as " + p.ID + "/" + model
+		}
+	}
+	for _, p := range catalog.All() {
+		if _, ok := p.Owns(model); ok {
+			return ", such as " + p.ID + "/" + model
+		}
+	}
+	return ""
+}
+
+func connectionsOf(p *Provider, name string) string {
+	var ids []string
+	for _, c := range p.Connections {
+		ids = append(ids, c.ID)
+	}
+	ids = append(ids, p.LeftOut...)
+	return or(didYouMean(name, ids), "; it has "+oneOf(ids))
+}
+
+func (b *builder) rules(n *node) {
+	if !n.ok() {
+		return
+	}
+	ids := map[string]bool{}
+	for i, item := range n.items {
+		if item.bad || item.shape != shapeMap {
+			continue
+		}
+		r := ErrorRule{Index: i, At: b.src.position(item.pos)}
+		text := func(key string, field *string) {
+			if v := item.get(key); v.ok() {
+				if *field = v.text; v.text == "" {
+					b.errorf(v, "an empty text fits every answer; remove the key")
+				}
+			}
+		}
+		text("id", &r.ID)
+		text("provider", &r.Provider)
+		text("dialect", &r.Dialect)
+		text("model", &r.Model)
+		text("code", &r.Code)
+		text("text", &r.Text)
+		text("header", &r.Header)
+		if name, value, ok := strings.Cut(r.Header, ":"); ok {
+			r.Header, r.HeaderValue = strings.TrimSpace(name), strings.TrimSpace(value)
+		}
+		r.Header = http.CanonicalHeaderKey(r.Header)
+		if status := item.get("status"); status.ok() {
+			for _, s := range append(slices.Clone(status.items), status) {
+				if s.ok() && s.shape != shapeList {
+					code, _ := s.int()
+					r.Status = append(r.Status, code)
+				}
+			}
+		}
+		if scope := item.get("scope"); scope.ok() {
+			r.Scope, _ = resilience.ParseScope(scope.text)
+			r.HasScope = true
+		}
+		if kind := item.get("kind"); kind.ok() {
+			r.Kind, _ = resilience.ParseKind(kind.text)
+			r.HasKind = true
+		}
+		b.duration(item.get("cooldown"), &r.Cooldown)
+		if backoff := item.get("backoff"); backoff.ok() {
+			doubles := backoff.text == "true"
+			r.Backoff = &doubles
+		}
+		b.checkRule(item, r, ids)
+		b.cfg.ErrorRules = append(b.cfg.ErrorRules, r)
+	}
+}
+
+// checkRule refuses rules that could never match or would change nothing.
+func (b *builder) checkRule(n *node, r ErrorRule, ids map[string]bool) {
+	if r.ID != "" {
+		if ids[r.ID] {
+			b.errorf(n.get("id"), "another rule has this id; give each its own")
+		}
+		ids[r.ID] = true
+	}
+	if provider := n.get("provider"); provider.ok() && b.root.get("providers").get(r.Provider) == nil {
+		var names []string
+		for _, p := range b.cfg.Providers {
+			names = append(names, p.ID)
+		}
+		b.errorf(provider, "the rule could never match: there is no provider %s here%s", quote(r.Provider), didYouMean(r.Provider, names))
+	}
+	if n.bad || slices.ContainsFunc(n.entries, func(e entry) bool { return e.value.bad }) {
+		return
+	}
+	switch {
+	case len(r.Status) == 0 && r.Code == "" && r.Text == "" && r.Header == "":
+		b.errorf(n, "the rule would match every failure; add at least one of status, code, text and header")
+	case !r.HasScope && !r.HasKind && r.Cooldown == 0:
+		b.errorf(n, "the rule would change nothing; add at least one of scope, kind and cooldown")
+	case r.Backoff != nil && r.Cooldown == 0:
+		b.errorf(n.get("backoff"), "backoff says how cooldown grows, and there is none; add cooldown, or remove backoff")
+	case r.Cooldown > 0 && r.HasScope && (r.Scope == resilience.ScopeRequest || r.Scope == resilience.ScopeClient || r.Scope == resilience.ScopeLocal):
+		b.errorf(n.get("cooldown"), "a failure of scope %s takes nothing out of service, so a cooldown has no effect; remove it, or use scope connection or model", r.Scope)
+	}
+}

@@ -1,0 +1,260 @@
+package config
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const notAvailable = "is not available in this version; remove it"
+
+// check compares a value with what may stand in its place: keys, shapes, words and ranges. at is the
+// place in the notation of the unavailable list. A value that it reports is marked bad, so that
+// what is built of the rest can leave it out.
+func (p *problems) check(n *node, s *spec, at string) {
+	if n.bad {
+		return
+	}
+	form, fits := s.takes(n)
+	if n.shape.scalar() {
+		n.public = !form.private() || form.kind == kindURL && !strings.ContainsAny(n.raw, "@?")
+	}
+	switch {
+	case !fits && n.shape == shapeNull:
+		p.errorf(n, "there is no value; write %s, or remove the key", s.words())
+		return
+	case !fits && form.kind == kindDuration, !fits && form.kind == kindSize, !fits && form.kind == kindShare:
+		p.errorf(n, "this must be %s, not %s", s.words(), n.shape)
+		return
+	case !fits && n.shape.scalar() && (form.kind == kindString || form.kind == kindSecret || form.kind == kindURL || form.kind == kindEnum):
+		p.errorf(n, "this must be a string, not %s; put it in quotes", n.shape)
+		return
+	case !fits && form.kind == kindList && n.shape == shapeString:
+		p.errorf(n, "this must be a list, not a string; put it in [ ] or behind a dash")
+		return
+	case !fits:
+		p.errorf(n, "this must be %s, not %s", s.words(), n.shape)
+		return
+	}
+	switch form.kind {
+	case kindObject:
+		p.checkObject(n, form, at)
+	case kindMap:
+		for i := range n.entries {
+			e := &n.entries[i]
+			if len(form.enum) > 0 && !p.checkKind(n, e, form) {
+				e.value.bad = true
+				continue
+			}
+			p.check(e.value, form.elem, below(at, "*"))
+		}
+	case kindList:
+		if form.nonEmpty && len(n.items) == 0 {
+			p.errorf(n, "the list is empty; add an entry, or remove the key")
+			return
+		}
+		for _, item := range n.items {
+			elem, elemAt := form.elem, at+"[]"
+			if form.elem.kind == kindEnum {
+				elemAt = at // words are held back by the key's name
+			}
+			p.check(item, elem, elemAt)
+		}
+	default:
+		p.checkScalar(n, form, at)
+	}
+}
+
+func (p *problems) checkObject(n *node, s *spec, at string) {
+	for i := range n.entries {
+		e := &n.entries[i]
+		f := s.field(e.key)
+		switch {
+		case f == nil:
+			e.value.bad = true
+			p.errorAt(e.pos, n.path, "unknown key %s%s", quote(e.key), didYouMeanKey(e.key, s, at))
+		case !available(below(at, e.key)):
+			e.value.bad = true
+			p.errorAt(e.pos, e.value.path, notAvailable)
+		default:
+			p.check(e.value, &f.spec, below(at, e.key))
+		}
+	}
+	for _, f := range s.fields {
+		if f.required && n.get(f.key) == nil {
+			where := n.pos
+			p.errorAt(where, n.path, "the key %s is missing; add it, such as\n    %s: %s", f.key, f.key, f.sample())
+			n.bad = true
+		}
+	}
+}
+
+// didYouMeanKey suggests the nearest key, or says which there are.
+func didYouMeanKey(key string, s *spec, at string) string {
+	var keys []string
+	for _, f := range availableFields(at, s) {
+		keys = append(keys, f.key)
+	}
+	if near := didYouMean(key, keys); near != "" {
+		return near
+	}
+	if at == "combos.*" && (key == "connect_timeout" || key == "queue") {
+		return "; it is the same for all requests: set it under relay"
+	}
+	return "; remove it, or use one of " + strings.Join(keys, ", ")
+}
+
+// sample is a value for a message that shows what to add.
+func (f *field) sample() string {
+	switch {
+	case f.example != "":
+		return f.example
+	case f.def != "":
+		return f.def
+	case f.key == "providers":
+		return "\n      openai:\n        connections:\n          - {id: main, api_key: \"${OPENAI_API_KEY}\"}"
+	}
+	return "…"
+}
+
+func (p *problems) checkScalar(n *node, s *spec, at string) {
+	if n.absent && s.kind == kindSecret {
+		return // the place that uses it decides
+	}
+	switch s.kind {
+	case kindEnum:
+		p.checkWord(n, s, at)
+	case kindSecret:
+		if n.text == "" {
+			p.errorf(n, "the value is empty; write one, or ${NAME:-} if it may be missing")
+		}
+	case kindInt:
+		if len(s.enum) > 0 && contains(s.enum, n.text) {
+			return
+		}
+		i, ok := n.int()
+		if !ok {
+			p.errorf(n, "%s is not a whole number%s; write one, such as 5", quote(n.text), orWords(s))
+			return
+		}
+		p.checkRange(n, s, float64(i))
+	case kindNumber:
+		f, ok := n.number()
+		if !ok {
+			p.errorf(n, "%s is not a number; write one, such as 1.5", quote(n.text))
+			return
+		}
+		p.checkRange(n, s, f)
+	case kindBool:
+		if n.text != "true" && n.text != "false" {
+			p.errorf(n, "%s is neither true nor false; write one of the two", quote(n.text))
+		}
+	case kindDuration:
+		p.checkDuration(n, s)
+	case kindSize:
+		if size, ok := parseSize(n.text); !ok || size < 1 {
+			p.errorf(n, "%s is not a size; write one above 0 such as 64MiB, 10MB or a number of bytes", quote(n.text))
+		}
+	case kindShare:
+		if f, ok := parseShare(n.text); !ok || f < 0 || f > 1 {
+			p.errorf(n, "%s is not a share; write a number from 0 to 1, or a percentage such as 10%%", quote(n.text))
+		}
+	}
+}
+
+func (p *problems) checkWord(n *node, s *spec, at string) {
+	words := availableWords(at, s.enum)
+	switch {
+	case contains(words, n.text):
+	case contains(s.enum, n.text):
+		p.errorf(n, "%s is not available in this version; use %s", quote(n.text), oneOf(words))
+	default:
+		p.errorf(n, "%s is not one of %s%s", quote(n.text), strings.Join(words, ", "), didYouMean(n.text, words))
+	}
+}
+
+func (p *problems) checkRange(n *node, s *spec, v float64) {
+	switch {
+	case v < s.min && s.max > 0, s.max > 0 && v > s.max:
+		p.errorf(n, "%s is out of range; write a number from %v to %s", n.text, s.min, strconv.FormatFloat(s.max, 'f', -1, 64))
+	case v < s.min:
+		p.errorf(n, "%s is too small; write at least %v", n.text, s.min)
+	}
+}
+
+func (p *problems) checkDuration(n *node, s *spec) {
+	if contains(s.enum, n.text) {
+		return
+	}
+	d, ok := n.duration()
+	switch {
+	case !ok && (n.shape == shapeInt || n.shape == shapeFloat):
+		p.errorf(n, "%s has no unit; write %ss for seconds, or ms, m, h", n.text, n.text)
+	case !ok:
+		p.errorf(n, "%s is not a duration%s; write one such as 500ms, 30s, 5m or 1h30m", quote(n.text), orWords(s))
+	case d < 0:
+		p.errorf(n, "%s is negative; write a duration such as 30s", n.text)
+	case d == 0 && s.min > 0:
+		p.errorf(n, "%s means nothing here; write a duration above 0, or remove the key for the default", n.text)
+	case d > maxDuration:
+		p.errorf(n, "%s is more than a year; write at most %s", n.text, "8784h")
+	}
+}
+
+func orWords(s *spec) string {
+	if len(s.enum) == 0 {
+		return ""
+	}
+	return ", nor " + strings.Join(s.enum, " or ")
+}
+
+// The values of a scalar. Each is false when it is no such value.
+
+func (n *node) int() (int, bool) {
+	i, err := strconv.ParseInt(strings.TrimSpace(n.text), 10, 64)
+	return int(i), err == nil && int64(int(i)) == i
+}
+
+func (n *node) number() (float64, bool) {
+	f, err := strconv.ParseFloat(strings.TrimSpace(n.text), 64)
+	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+}
+
+func (n *node) duration() (time.Duration, bool) {
+	d, err := time.ParseDuration(strings.TrimSpace(n.text))
+	return d, err == nil
+}
+
+var units = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
+}
+
+// parseSize reads a number of bytes with or without a unit.
+func parseSize(text string) (int64, bool) {
+	text, factor := strings.TrimSpace(text), 1.0
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(text, u.suffix); ok {
+			text, factor = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(f >= 0 && f*factor <= 1<<40) {
+		return 0, false
+	}
+	return int64(f * factor), true
+}
+
+// parseShare reads 0.1 or 10%.
+func parseShare(text string) (float64, bool) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	f, err := strconv.ParseFloat(number, 64)
+	if percent {
+		f /= 100
+	}
+	return f, err == nil && !math.IsNaN(f)
+}

@@ -1,0 +1,148 @@
+// Package config turns a YAML file, or the environment, into a checked, immutable snapshot.
+//
+// What it promises: a snapshot that it returns needs no further checks; everything that is wrong with a
+// file is reported at once, each error with file, line, column, the source line and what to do; and no secret
+// appears in any error, warning or formatted value. It starts nothing and keeps nothing open.
+//
+// The keys, their types, defaults and descriptions are one table (keys.go). The check, the JSON Schema and the
+// reference page are all read off it.
+package config
+
+import (
+	"time"
+
+	"omniroute/resilience"
+)
+
+// Config is one checked configuration. Nothing in it may be changed after it was returned; a reload makes a new one.
+type Config struct {
+	// File is the path that it was read from, or "environment".
+	File string
+
+	// Listen is the address for clients. Defaults to tcp 127.0.0.1:20128.
+	Listen Address
+	// ClientKeys are the keys that clients may present. Empty means that clients need none.
+	ClientKeys []ClientKey
+	// AdminToken guards the admin API. Empty means that it answers loopback callers only.
+	AdminToken Secret
+	// Store says where the state is kept. Defaults to sqlite, omniroute.db beside the file.
+	Store Store
+	// MaxBody bounds a request's body, in bytes. Defaults to 64 MiB.
+	MaxBody int64
+	// ShutdownGrace is how long running requests may take after a stop was asked for. Defaults to 30s.
+	ShutdownGrace time.Duration
+
+	// Providers and Combos are in the order of the file.
+	Providers []*Provider
+	Combos    []*Combo
+
+	// Resilience is the policy of providers that say nothing else, with every default filled in.
+	Resilience resilience.Policy
+	// Relay holds the settings of requests that name no combo.
+	Relay Relay
+	// ErrorRules are the operator's rules in the order of the file.
+	ErrorRules []ErrorRule
+
+	firstTokenSet, answerSet bool // the file sets the general timeouts
+
+	providers map[string]*Provider
+	combos    map[string]*Combo
+	listed    map[string][]Target // bare model name to who lists it, in config order
+	names     []string            // what a client may ask for by name, for the nearest ones
+}
+
+// Provider returns the provider of that id, nil when there is none.
+func (c *Config) Provider(id string) *Provider { return c.providers[id] }
+
+// Combo returns the combo of that name, nil when there is none.
+func (c *Config) Combo(name string) *Combo { return c.combos[name] }
+
+// Store says where the state is kept.
+type Store struct {
+	// Kind is StoreSQLite or StoreMemory.
+	Kind string
+	// Path is the database file, absolute or relative to the working directory. Empty in memory.
+	Path string
+}
+
+// The kinds of store.
+const (
+	StoreSQLite = "sqlite"
+	StoreMemory = "memory"
+)
+
+// Relay holds the budget and the timers of a request. Its values have their defaults filled in.
+type Relay struct {
+	// MaxAttempts is how many upstream calls a request may cause. Defaults to 6.
+	MaxAttempts int
+	// Deadline ends a request whatever it is doing. Defaults to 10m.
+	Deadline time.Duration
+	// Patience is how long a request waits in total for targets that said when they will be back
+	// before it moves down a priority combo. 0 means not at all. Defaults to 2s.
+	Patience time.Duration
+	// PatienceForAny extends patience to failures that said nothing.
+	PatienceForAny bool
+	// MaxWait is how long a request waits in total when every target is out. 0 means not at all. Defaults to 10s.
+	MaxWait time.Duration
+	// ConnectTimeout bounds the dial and the TLS handshake. The same for all requests. Defaults to 5s.
+	ConnectTimeout time.Duration
+	// FirstTokenTimeout bounds the wait for the first content of a stream, AnswerTimeout that for
+	// a whole answer. Default to 60s and 5m. A target's own value (Target.FirstTokenTimeout) is more precise.
+	FirstTokenTimeout, AnswerTimeout time.Duration
+	// IdleTimeout bounds the silence between two reads of a stream, StallTimeout the time in which
+	// bytes come but no content. Default to 60s and 120s.
+	IdleTimeout, StallTimeout time.Duration
+	// SuspectAfter is when an attempt without content becomes suspicious. 0 means auto: from what
+	// the model's recent answers took.
+	SuspectAfter time.Duration
+	// Queue bounds the requests that wait. The same for all requests.
+	Queue Queue
+}
+
+// Queue bounds the requests that wait.
+type Queue struct {
+	// Wait is how long, and Depth how many, requests wait for a free place at a target. Default to 30s and 100.
+	Wait  time.Duration
+	Depth int
+	// Recovery is how many requests wait for one target's recovery. Defaults to 2000.
+	Recovery int
+}
+
+// Combo is a named list of targets, or, with no name in the file, what a model name stands for.
+type Combo struct {
+	// Name is what clients ask for.
+	Name     string
+	Strategy Strategy
+	// Targets are in the order of the file. Empty when every connection that they name was left out.
+	Targets []Target
+	// Relay holds the effective settings: the combo's own keys over the general ones.
+	Relay Relay
+}
+
+// Strategy says in which order a combo's targets are tried.
+type Strategy string
+
+// The strategies of this version.
+const (
+	Priority   Strategy = "priority"    // top to bottom
+	RoundRobin Strategy = "round-robin" // taking turns, by weight
+)
+
+// Target is one entry of a combo: a model of a provider, on one of its connections or on any.
+type Target struct {
+	Provider *Provider
+	// Connection is nil when any connection of the provider will do.
+	Connection *Connection
+	Model      string
+	// Weight is the entry's share where the strategy shares. At least 1, which is the default.
+	Weight int
+	// Context is the model's window in tokens, 0 when it is not known.
+	Context int
+	// FirstTokenTimeout and AnswerTimeout are the effective ones. From the strongest: the combo's, the listed
+	// model's, the provider's, the general ones where the file sets them, the catalogue's for slow
+	// thinkers, the defaults.
+	FirstTokenTimeout, AnswerTimeout time.Duration
+}
+
+// Name returns "provider/model", as clients write it.
+func (t Target) Name() string { return t.Provider.ID + "/" + t.Model }

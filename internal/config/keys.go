@@ -1,0 +1,226 @@
+package config
+
+import (
+	"sync"
+
+	"omniroute/internal/catalog"
+)
+
+// root describes every key that this version knows. The check of a file, the JSON Schema and the reference page are
+// read off it; what a later version brings is described here too and held back by unavailable.go.
+var root = spec{kind: kindObject, fields: []field{
+	{
+		key: "listen", spec: spec{kind: kindString}, def: "127.0.0.1:20128",
+		doc: "Where clients connect: HOST:PORT, or unix:PATH. An address that other machines can reach needs client_keys and admin_token.",
+	},
+	{
+		key: "client_keys", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindSecret}},
+		doc:     "The keys that clients may present, each as it is or as sha256: and 64 hex digits (`omniroute key` prints both). Absent: clients need no key, which is for loopback listeners only.",
+		example: `["${OMNIROUTE_CLIENT_KEY}"]`,
+	},
+	{
+		key: "admin_token", spec: spec{kind: kindSecret},
+		doc:     "The token of the admin API. Absent: it answers callers from loopback only.",
+		example: `"${OMNIROUTE_ADMIN_TOKEN}"`,
+	},
+	{
+		key: "store", spec: spec{kind: kindURL}, def: "sqlite:omniroute.db",
+		doc: "Where exclusions are kept over a restart: sqlite:PATH, from the configuration's folder, or memory: for nowhere.",
+	},
+	{key: "max_body", spec: spec{kind: kindSize, min: 1}, def: "64MiB", doc: "The largest request body. Larger ones are answered 413."},
+	{key: "shutdown_grace", spec: spec{kind: kindDuration}, def: "30s", doc: "How long running requests may take after a stop was asked for."},
+	{key: "metrics_listen", spec: spec{kind: kindString}, doc: "An address of its own for /metrics."},
+	{
+		key: "providers", spec: spec{kind: kindMap, elem: &spec{kind: kindObject, fields: providerFields}}, required: true,
+		doc: "The upstream services by name. A name that is known brings dialect, address and error rules; any other needs base_url. Names are letters, digits, dot, dash and underscore.",
+	},
+	{
+		key: "combos", spec: spec{kind: kindMap, elem: &spec{kind: kindObject, fields: comboFields}},
+		doc: "Named lists of targets. Clients ask for a combo as if it were a model.",
+	},
+	{
+		key: "resilience", spec: spec{kind: kindObject, fields: resilienceFields},
+		doc: "When providers, connections and models are taken out of service, and for how long. A provider may have its own resilience, merged over this one key by key.",
+	},
+	{
+		key: "relay", spec: spec{kind: kindObject, fields: relayFields},
+		doc: "The budget and the timers of a request. A combo may have its own of these keys, but for connect_timeout and queue.",
+	},
+	{
+		key: "error_rules", spec: spec{kind: kindList, elem: &spec{kind: kindObject, fields: ruleFields}},
+		doc: "What refusals of your providers mean. They are asked before the built-in rules, in this order; the first that matches counts.",
+	},
+}}
+
+var providerFields = []field{
+	{
+		key: "dialect", spec: spec{kind: kindEnum, enum: dialectNames(), alternative: &spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindEnum, enum: dialectNames()}}},
+		doc: "The format that the service speaks, or a list of them, the preferred first. Default: what is known of the name, else openai.",
+	},
+	{
+		key: "base_url", spec: spec{kind: kindURL},
+		doc:     "The service's address, up to and without /chat/completions. Default: what is known of the name.",
+		example: "https://llm.acme.example/v1",
+	},
+	{
+		key: "connections", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindObject, fields: connectionFields}},
+		doc: "The accounts or keys. May be left out for services on this machine that need no key.",
+	},
+	{
+		key: "models", spec: spec{kind: kindList, elem: &spec{kind: kindString, alternative: &spec{kind: kindObject, fields: modelFields}}},
+		doc:     "The models that GET /v1/models lists and that bare model names find, each a name or a mapping. Others can still be asked for as provider/model.",
+		example: "[acme-large, {id: acme-small, context: 32000}]",
+	},
+	{
+		key: "rate_limit_scope", spec: spec{kind: kindEnum, enum: []string{"connection", "model"}},
+		doc: "Whom a 429 without explanation excludes: the whole connection, or the model on it. Default: what is known of the name, else connection.",
+	},
+	{
+		key: "headers", spec: spec{kind: kindMap, elem: &spec{kind: kindSecret}},
+		doc:     "Request headers that are sent with every call, over those that would be sent otherwise.",
+		example: "{x-team: search}",
+	},
+	{key: "proxy", spec: spec{kind: kindURL}, doc: "An HTTP or SOCKS5 proxy of this provider's own. Empty: what the environment says (HTTPS_PROXY, NO_PROXY).", example: "socks5://127.0.0.1:1080"},
+	{key: "ca_file", spec: spec{kind: kindString}, doc: "A PEM file with further root certificates, from the configuration's folder.", example: "company-ca.pem"},
+	{
+		key: "first_token_timeout", spec: spec{kind: kindDuration, min: positive},
+		doc: "How long this provider's models may think before the first content of a stream. Default: the general value, or a longer one that is known of a slow model.",
+	},
+	{key: "answer_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "The same for answers that do not stream."},
+	{key: "resilience", spec: spec{kind: kindObject, fields: resilienceFields}, doc: "This provider's own numbers, merged over the general ones key by key."},
+	{key: "connections_strategy", spec: spec{kind: kindEnum, enum: []string{"round-robin", "priority"}}, doc: "The order in which sibling connections are tried."},
+}
+
+var modelFields = []field{
+	{key: "id", spec: spec{kind: kindString}, required: true, doc: "The model's name as the provider has it."},
+	{key: "context", spec: spec{kind: kindInt, min: 1, max: 1e9}, doc: "Its window in tokens, so that a request that is too long for another model can go here.", example: "32000"},
+	{key: "first_token_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "How long it may think before the first content of a stream.", example: "3m"},
+	{key: "answer_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "How long a whole answer may take.", example: "10m"},
+}
+
+var connectionFields = []field{
+	{key: "id", spec: spec{kind: kindString}, required: true, doc: "The connection's name. Its state belongs to it and survives restarts.", example: "main"},
+	{
+		key: "api_key", spec: spec{kind: kindSecret},
+		doc:     "The key. ${VAR:-} leaves the connection out, with a warning, where VAR is not set.",
+		example: `"${OPENAI_API_KEY}"`,
+	},
+	{key: "api_key_file", spec: spec{kind: kindString}, doc: "A file that holds the key, from the configuration's folder.", example: "/run/secrets/openai"},
+	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The connection's share among its siblings."},
+	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once."},
+	{key: "base_url", spec: spec{kind: kindURL}, doc: "An address of its own, which fails independently of its siblings'.", example: "https://eu.acme.example/v1"},
+}
+
+var comboFields = append([]field{
+	{
+		key: "strategy", spec: spec{kind: kindEnum, enum: []string{"priority", "round-robin", "weighted", "least-busy", "fastest", "headroom", "cost", "random"}}, def: "priority",
+		doc: "priority tries the targets from top to bottom; round-robin begins each request with the next one, by weight.",
+	},
+	{
+		key: "targets", required: true,
+		spec:    spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindString, alternative: &spec{kind: kindObject, fields: targetFields}}},
+		doc:     "Where requests go, each provider/model or a mapping.",
+		example: "[anthropic/claude-sonnet-5, {target: openai/gpt-5.2, connection: main, weight: 2}]",
+	},
+	{key: "hedge", spec: spec{kind: kindObject, fields: []field{
+		{key: "after", spec: spec{kind: kindDuration, min: positive}, doc: "When a second target is asked."},
+		{key: "budget", spec: spec{kind: kindShare}, doc: "The share of requests that may be hedged."},
+	}}, doc: "Ask a second target when the first is slow."},
+	{key: "recover", spec: spec{kind: kindEnum, enum: []string{"continue"}}, doc: "Finish answers that were cut."},
+	{key: "keepalive", spec: spec{kind: kindDuration}, doc: "Send comments to waiting clients."},
+	{key: "last_resort", spec: spec{kind: kindBool}, doc: "Try the target that is back soonest when all are out."},
+}, requestFields()...)
+
+var targetFields = []field{
+	{key: "target", spec: spec{kind: kindString}, required: true, doc: "provider/model.", example: "openai/gpt-5.2"},
+	{key: "connection", spec: spec{kind: kindString}, doc: "The one connection that may be used. Default: any.", example: "main"},
+	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The target's share where the strategy shares."},
+}
+
+var relayFields = []field{
+	{key: "max_attempts", spec: spec{kind: kindInt, min: 1, max: 100}, def: "6", doc: "How many upstream calls a request may cause."},
+	{key: "deadline", spec: spec{kind: kindDuration, min: positive}, def: "10m", doc: "Ends a request whatever it is doing."},
+	{key: "patience", spec: spec{kind: kindDuration}, def: "2s", doc: "How long a request waits in total for targets that said when they will be back before it moves down a priority combo. 0s: not at all."},
+	{key: "patience_for", spec: spec{kind: kindEnum, enum: []string{"hinted", "any"}}, def: "hinted", doc: "hinted is patient with targets that said when they will be back only, any with every failed one."},
+	{key: "max_wait", spec: spec{kind: kindDuration}, def: "10s", doc: "How long a request waits in total when every target is out and one will be back in time. 0s: not at all."},
+	{key: "connect_timeout", spec: spec{kind: kindDuration, min: positive}, def: "5s", doc: "Bounds the connection and the TLS handshake."},
+	{key: "first_token_timeout", spec: spec{kind: kindDuration, min: positive}, def: "60s", doc: "Bounds the wait for the first content of a stream. Set here, it also replaces the longer values that are known of slow models."},
+	{key: "answer_timeout", spec: spec{kind: kindDuration, min: positive}, def: "5m", doc: "Bounds the wait for an answer that does not stream. Set here, it also replaces the longer values that are known of slow models."},
+	{key: "idle_timeout", spec: spec{kind: kindDuration, min: positive}, def: "60s", doc: "Bounds the silence within a stream."},
+	{key: "stall_timeout", spec: spec{kind: kindDuration, min: positive}, def: "120s", doc: "Bounds the time in which a stream sends bytes but no content."},
+	{key: "suspect_after", spec: spec{kind: kindDuration, min: positive, enum: []string{"auto"}}, def: "auto", doc: "When an attempt without content becomes suspicious. auto: from what the model's recent answers took."},
+	{key: "queue", spec: spec{kind: kindObject, fields: queueFields}, doc: "Bounds the requests that wait."},
+}
+
+var queueFields = []field{
+	{key: "wait", spec: spec{kind: kindDuration}, def: "30s", doc: "How long a request waits for a free place at a target."},
+	{key: "depth", spec: spec{kind: kindInt, max: 1e6}, def: "100", doc: "How many requests wait for a free place at a target."},
+	{key: "recovery", spec: spec{kind: kindInt, max: 1e6}, def: "2000", doc: "How many requests wait for one target's recovery."},
+}
+
+// requestFields are the relay keys that a combo may have of its own: all but those of the whole process.
+func requestFields() []field {
+	var own []field
+	for _, f := range relayFields {
+		if f.key != "connect_timeout" && f.key != "queue" {
+			f.def, f.doc = "", "As relay."+f.key+", for requests that name this combo."
+			own = append(own, f)
+		}
+	}
+	return own
+}
+
+var ruleFields = []field{
+	{key: "id", spec: spec{kind: kindString}, doc: "A name for the rule, shown wherever it fired. Default: its place, such as error_rules[0]."},
+	{key: "provider", spec: spec{kind: kindString}, doc: "Only answers of this provider.", example: "acme"},
+	{key: "dialect", spec: spec{kind: kindEnum, enum: dialectNames()}, doc: "Only answers in this dialect."},
+	{key: "model", spec: spec{kind: kindString}, doc: "Only answers for this model."},
+	{
+		key: "status", spec: spec{kind: kindInt, min: 100, max: 599, alternative: &spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindInt, min: 100, max: 599}}},
+		doc: "The HTTP status, or a list of them.", example: "403",
+	},
+	{key: "code", spec: spec{kind: kindString}, doc: "The error's code or type, as its envelope has it."},
+	{key: "text", spec: spec{kind: kindString}, doc: "A part of the error's message, in any case.", example: `"credit pool empty"`},
+	{key: "header", spec: spec{kind: kindString}, doc: "A response header that must be there: NAME, or NAME: VALUE for a part of its value.", example: `"x-quota-state: empty"`},
+	{
+		key: "scope", spec: spec{kind: kindEnum, enum: []string{"request", "model", "connection", "provider", "client", "local"}},
+		doc: "How far the failure reaches: this request, the model on this connection, the connection, the provider, the client's own fault, or this machine.",
+	},
+	{key: "kind", spec: spec{kind: kindEnum, enum: kindNames()}, doc: "What went wrong.", example: "quota_exhausted"},
+	{key: "cooldown", spec: spec{kind: kindDuration, min: positive}, doc: "The first exclusion, in place of the ladder's base.", example: "1h"},
+	{key: "backoff", spec: spec{kind: kindBool}, def: "true", doc: "Whether the cooldown doubles with each further failure; false keeps it constant."},
+}
+
+func dialectNames() []string {
+	var names []string
+	for _, d := range catalog.Dialects() {
+		names = append(names, string(d))
+	}
+	return names
+}
+
+// knownKeys are the words of the format: every key and enum word, and the names in the catalogue.
+var knownKeys = sync.OnceValue(func() map[string]bool {
+	words := map[string]bool{"true": true, "false": true, "null": true, "auto": true}
+	var walk func(*spec)
+	walk = func(s *spec) {
+		for _, w := range s.enum {
+			words[w] = true
+		}
+		for i := range s.fields {
+			words[s.fields[i].key] = true
+			walk(&s.fields[i].spec)
+		}
+		if s.elem != nil {
+			walk(s.elem)
+		}
+		if s.alternative != nil {
+			walk(s.alternative)
+		}
+	}
+	walk(&root)
+	for _, p := range catalog.All() {
+		words[p.ID] = true
+	}
+	return words
+})

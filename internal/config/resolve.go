@@ -1,0 +1,135 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniroute/internal/catalog"
+)
+
+// Means says by which rule a name was understood.
+type Means string
+
+// The rules, in the order in which they are tried.
+const (
+	MeansCombo  Means = "combo"  // a combo of that name
+	MeansTarget Means = "target" // provider/model
+	MeansListed Means = "listed" // a model that providers list
+	MeansOwner  Means = "owner"  // a name that belongs to a provider, such as claude-… to Anthropic
+	MeansOnly   Means = "only"   // nobody else could be meant
+)
+
+// Resolution is what a name that a client sent stands for.
+type Resolution struct {
+	Name  string
+	Means Means
+	// Combo is the combo of that name, or an implicit one (priority, general settings) of what the
+	// name stands for.
+	Combo *Combo
+}
+
+// NotFoundError says that a name stands for nothing here.
+type NotFoundError struct {
+	Name string
+	// Nearest are at most three names that may have been meant, the likeliest first.
+	Nearest []string
+}
+
+// Error names what may have been meant.
+func (e *NotFoundError) Error() string {
+	name := e.Name
+	if len(name) > 100 {
+		name = name[:100] + "…"
+	}
+	text := fmt.Sprintf("no combo, model or provider/model is named %q", name)
+	if len(e.Nearest) > 0 {
+		quoted := make([]string, len(e.Nearest))
+		for i, n := range e.Nearest {
+			quoted[i] = quote(n)
+		}
+		text += "; did you mean " + strings.Join(quoted, ", ") + "?"
+	}
+	return text
+}
+
+// Resolve tells what a name that a client of the OpenAI dialect sent stands for: a combo, provider/model (listed or
+// not), a model that providers list, a name that by the catalogue belongs to a configured provider, or else the only
+// provider that speaks the dialect. The error is a *NotFoundError.
+func (c *Config) Resolve(name string) (Resolution, error) { return c.ResolveFor(catalog.OpenAI, name) }
+
+// ResolveFor is Resolve for a client of another dialect.
+func (c *Config) ResolveFor(d catalog.Dialect, name string) (Resolution, error) {
+	if combo := c.combos[name]; combo != nil {
+		return Resolution{name, MeansCombo, combo}, nil
+	}
+	if id, model, ok := strings.Cut(name, "/"); ok && model != "" {
+		if p := c.providers[id]; p != nil {
+			return c.implicit(name, MeansTarget, c.target(p, model)), nil
+		}
+	}
+	if targets := c.listed[name]; len(targets) > 0 {
+		return c.implicit(name, MeansListed, targets...), nil
+	}
+	if name != "" {
+		if owners := c.owners(name); len(owners) > 0 {
+			return c.implicit(name, MeansOwner, owners...), nil
+		}
+		if only := c.only(d); only != nil {
+			return c.implicit(name, MeansOnly, c.target(only, name)), nil
+		}
+	}
+	return Resolution{}, &NotFoundError{name, nearest(name, c.names, 3)}
+}
+
+func (c *Config) implicit(name string, means Means, targets ...Target) Resolution {
+	return Resolution{name, means, &Combo{Name: name, Strategy: Priority, Targets: slices.Clip(targets), Relay: c.Relay}}
+}
+
+// owners returns the providers to which a bare name belongs, those with the longest match; a provider
+// without a connection counts only where there is no other.
+func (c *Config) owners(name string) []Target {
+	var targets []Target
+	longest, connected := 0, false
+	for _, p := range c.Providers {
+		if p.Known == nil {
+			continue
+		}
+		length, ok := p.Known.Owns(name)
+		has := len(p.Connections) > 0
+		switch {
+		case !ok || connected && !has || connected == has && length < longest:
+			continue
+		case has && !connected || length > longest:
+			targets = targets[:0]
+		}
+		longest, connected = length, has
+		targets = append(targets, c.target(p, name))
+	}
+	return targets
+}
+
+// only returns the single provider that speaks the dialect, nil when there are none or several.
+func (c *Config) only(d catalog.Dialect) *Provider {
+	var only *Provider
+	for _, p := range c.Providers {
+		if _, ok := p.Endpoint(d); !ok {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = p
+	}
+	return only
+}
+
+// target returns the target of a model of a provider outside of any combo.
+func (c *Config) target(p *Provider, model string) Target {
+	t := Target{Provider: p, Model: model, Weight: 1}
+	t.FirstTokenTimeout, t.AnswerTimeout = c.timeouts(p, model)
+	if m := p.Model(model); m != nil {
+		t.Context = m.Context
+	}
+	return t
+}
