@@ -1,0 +1,84 @@
+# The development loop. `make help` lists it; `make test` is what must pass.
+
+GO       ?= go
+BIN      := bin
+LINT     := $(BIN)/golangci-lint
+MODULES  := . e2e tools
+NPM_DEPS := e2e/npm/node_modules/.package-lock.json
+
+# What `omniroute version` prints: the nearest tag, or the commit.
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# How long `make fuzz` gives to each fuzz target, and which benchmarks `make bench` runs.
+FUZZTIME ?= 10s
+BENCH    ?= .
+COUNT    ?= 1
+
+# Go files of the project; what npm unpacks is not ours.
+GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path './$(BIN)/*')
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help build demo test check unit e2e fmt fmt-check vet lint fuzz bench tidy-check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the static binary bin/omniroute
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN)/omniroute ./cmd/omniroute
+
+demo: build ## run the gateway with simulated, failing providers
+	$(BIN)/omniroute serve --demo
+
+# One step after the other, whatever -j says: each line is read by people, and the cheap ones come first.
+test: ## everything that must pass: format, vet, lint, tests with the race detector, end-to-end tests
+	@$(MAKE) --no-print-directory -j1 fmt-check vet lint unit e2e
+
+check: ## the quick part of `make test`: format, vet and the tests without the race detector
+	@$(MAKE) --no-print-directory -j1 fmt-check vet
+	$(GO) test ./...
+
+unit: ## the tests of the main module, with the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+e2e: $(NPM_DEPS) ## the real binary with official SDK clients
+	cd e2e && $(GO) test -race -shuffle=on ./...
+
+fmt: ## format the Go files
+	gofmt -w $(GOFILES)
+
+fmt-check:
+	@bad=$$(gofmt -l $(GOFILES)) || exit 1; \
+	if [ -n "$$bad" ]; then echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+	cd e2e && $(GO) vet ./...
+
+lint: $(LINT) ## run golangci-lint
+	$(LINT) run ./...
+	cd e2e && ../$(LINT) run --config ../.golangci.yml ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	GO=$(GO) scripts/fuzz $(FUZZTIME)
+
+bench: ## run the benchmarks, and the references beside ours; BENCH=regexp COUNT=n
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+	cd e2e && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -cpu 1,2 ./bench/...
+
+tidy-check: ## fail when a go.mod or go.sum is not tidy
+	@for m in $(MODULES); do echo "$$m: go mod tidy -diff"; $(GO) -C $$m mod tidy -diff || exit 1; done
+
+clean: ## remove what was built
+	rm -rf $(BIN) e2e/npm/node_modules
+
+# Built from source at the version that tools/go.mod pins, so that everybody lints with the same rules.
+$(LINT): tools/go.mod tools/go.sum
+	@echo "building golangci-lint (once; a minute or three)"
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(GO) build -C tools -trimpath -ldflags '-s -w' -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+# npm ci writes this file last.
+$(NPM_DEPS): e2e/npm/package.json e2e/npm/package-lock.json
+	cd e2e/npm && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
