@@ -77,11 +77,13 @@ type Answer struct {
 	// Content and ToolCall as in Observation, for the whole answer.
 	Content, ToolCall bool
 	// Finish and NativeFinish tell why the model stopped, in our words and the upstream's;
-	// of several choices the first that did not end well counts, else the last.
+	// of several choices one that the upstream gave up counts, then the first that did not
+	// end well, else the last.
 	Finish       Finish
 	NativeFinish string
-	// Complete: every choice seen has a finish reason, so that the end of the bytes is the
-	// end of the answer, terminator or not.
+	// Complete: the end of the bytes is the end of the answer, terminator or not. Of a stream
+	// it says that every choice seen has a finish reason and none of them is FinishError; of a
+	// body that it can be read and is no error.
 	Complete bool
 	// Terminated: the terminator was seen.
 	Terminated bool

@@ -25,15 +25,15 @@ func (s *choiceSet) join(other choiceSet) {
 
 func (s *choiceSet) empty() bool { return *s == choiceSet{} }
 
-// ending is the finish reason of an answer: of several choices the first that did not end
-// well counts, else the last.
+// ending is the finish reason of an answer: of several choices one that the upstream gave
+// up counts, then the first that did not end well, else the last.
 type ending struct {
 	finish dialect.Finish
 	native string
 }
 
 func (e *ending) note(other ending) {
-	if other.finish != dialect.FinishNone && e.finish <= dialect.FinishStop {
+	if other.finish == dialect.FinishError || other.finish != dialect.FinishNone && e.finish <= dialect.FinishStop {
 		*e = other
 	}
 }
@@ -160,4 +160,21 @@ func says(value []byte) bool {
 		found = jsonscan.Truthy(s.Skip()) || found
 	}
 	return found
+}
+
+// listsError reports whether the text is an error envelope in a list, as Google sends it.
+func listsError(data []byte) bool {
+	s := jsonscan.New(data)
+	if s.Peek() != '[' || !s.Array() {
+		return false
+	}
+	found := false
+	for ok := s.Object(); ok; ok = s.More('}') {
+		if key := s.Key(); string(key) == "error" {
+			found = says(s.Skip()) || found
+		} else {
+			s.Skip()
+		}
+	}
+	return found && s.Err() == nil
 }

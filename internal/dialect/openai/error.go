@@ -73,25 +73,18 @@ func errorType(status int, code string) string {
 // string or at the top level, a list with the envelope in it, and "detail".
 func (Dialect) ReadError(body []byte) (dialect.UpstreamError, bool) {
 	s := jsonscan.New(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
-	if s.Peek() == '[' && !s.Array() {
-		return dialect.UpstreamError{}, false
-	}
-	if s.Peek() != '{' {
+	if s.Peek() == '[' && !s.Array() || s.Peek() != '{' {
 		return dialect.UpstreamError{}, false
 	}
 	var inner, outer dialect.UpstreamError
-	found := false
+	var word string // "error" where it is a string
 	for ok := s.Object(); ok; ok = s.More('}') {
 		key := string(s.Key())
 		switch {
 		case key == "error" && s.Peek() == '{':
-			inner, found = dialect.UpstreamError{}, false
-			for ok := s.Object(); ok; ok = s.More('}') {
-				found = readErrorMember(&s, string(s.Key()), &inner) || found
-			}
+			inner = readErrorObject(s.Skip())
 		case key == "error" && s.Peek() == '"':
-			inner.Message = string(s.String())
-			found = inner.Message != ""
+			word = string(s.String())
 		case key == "base_resp":
 			for ok := s.Object(); ok; ok = s.More('}') {
 				readErrorMember(&s, string(s.Key()), &outer)
@@ -100,17 +93,34 @@ func (Dialect) ReadError(body []byte) (dialect.UpstreamError, bool) {
 			readErrorMember(&s, key, &outer)
 		}
 	}
-	if s.Err() != nil {
+	switch {
+	case s.Err() != nil:
 		return dialect.UpstreamError{}, false
-	}
-	if found {
+	case inner != dialect.UpstreamError{}:
 		return inner, true
+	case word != "" && outer.Message == "":
+		outer.Message = word
+	case word != "" && outer.Code == "":
+		outer.Code = word
 	}
 	return outer, outer.Message != ""
 }
 
-// readErrorMember reads a member of an error and reports whether it said something.
-func readErrorMember(s *jsonscan.Scanner, key string, e *dialect.UpstreamError) bool {
+// readErrorObject reads the value of "error". One without a known member is shown as it is.
+func readErrorObject(raw []byte) dialect.UpstreamError {
+	var e dialect.UpstreamError
+	s := jsonscan.New(raw)
+	for ok := s.Object(); ok; ok = s.More('}') {
+		readErrorMember(&s, string(s.Key()), &e)
+	}
+	if e == (dialect.UpstreamError{}) && says(raw) {
+		e.Message = string(raw)
+	}
+	return e
+}
+
+// readErrorMember reads a member of an error. "message" wins over its other names.
+func readErrorMember(s *jsonscan.Scanner, key string, e *dialect.UpstreamError) {
 	var to *string
 	switch key {
 	case "message", "msg", "detail", "status_msg":
@@ -123,13 +133,13 @@ func readErrorMember(s *jsonscan.Scanner, key string, e *dialect.UpstreamError) 
 		to = &e.Param
 	default:
 		s.Skip()
-		return false
+		return
 	}
 	var value string
 	switch c := s.Peek(); {
 	case c == '"':
 		value = string(s.String())
-	case key == "detail" || key == "message":
+	case to == &e.Message:
 		// FastAPI's list of faults, and the like: shown as it is.
 		if raw := s.Skip(); jsonscan.Truthy(raw) {
 			value = string(raw)
@@ -139,9 +149,7 @@ func readErrorMember(s *jsonscan.Scanner, key string, e *dialect.UpstreamError) 
 	default:
 		s.Skip()
 	}
-	if value == "" || *to != "" && key != "message" {
-		return false
+	if value != "" && (*to == "" || key == "message") {
+		*to = value
 	}
-	*to = value
-	return true
 }

@@ -1,6 +1,10 @@
 package openai
 
-import "omniroute/internal/dialect"
+import (
+	"strings"
+
+	"omniroute/internal/dialect"
+)
 
 // finishOf reads a finish reason. The usual words come from constants and cost no
 // allocation; the others are those of services that differ from OpenAI's.
@@ -19,14 +23,19 @@ func finishOf(word []byte) ending {
 	case "content_filter":
 		return ending{dialect.FinishFilter, "content_filter"}
 	}
-	switch native := string(word); native {
-	case "end_turn", "eos", "eos_token", "stop_sequence":
+	native := string(word)
+	lower := strings.ToLower(native)
+	if strings.HasPrefix(lower, "content_filter") { // Google adds its own word
+		return ending{dialect.FinishFilter, native}
+	}
+	switch lower {
+	case "stop", "end_turn", "eos", "eos_token", "stop_sequence":
 		return ending{dialect.FinishStop, native}
-	case "max_tokens", "model_length":
+	case "length", "max_tokens", "model_length":
 		return ending{dialect.FinishLength, native}
-	case "tool_use":
+	case "tool_calls", "tool_use":
 		return ending{dialect.FinishToolCalls, native}
-	case "safety", "recitation", "sensitive", "refusal":
+	case "safety", "recitation", "prohibited_content", "blocklist", "spii", "sensitive", "refusal":
 		return ending{dialect.FinishFilter, native}
 	case "error", "insufficient_system_resource", "network_error", "abort":
 		return ending{dialect.FinishError, native}

@@ -27,6 +27,9 @@ func (Dialect) Inspect(r *dialect.Request, body []byte) dialect.Answer {
 	default:
 		a.Malformed = !c.hasChoices && !c.failed
 	}
+	if a.Malformed && listsError(body) {
+		c.failed, c.envelope = true, body
+	}
 	// An error beside a whole answer is a remark on it, unless the upstream says that it
 	// gave up in the middle.
 	if c.failed && (!a.Content || a.Finish == dialect.FinishError) {

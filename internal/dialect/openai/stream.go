@@ -21,15 +21,16 @@ type stream struct {
 
 // Observe implements dialect.Stream.
 func (st *stream) Observe(ev *sse.Event) dialect.Observation {
-	if !ev.HasData {
-		return dialect.Observation{}
-	}
 	data := bytes.TrimSpace(ev.Data)
 	a := &st.answer
 	switch {
+	case a.Terminated:
+		return dialect.Observation{Skip: true}
 	case string(ev.Name) == "error":
 		a.Error = true
 		return dialect.Observation{Error: true, Envelope: data}
+	case !ev.HasData:
+		return dialect.Observation{}
 	case len(data) == 0:
 		return dialect.Observation{Skip: true}
 	case string(data) == "[DONE]":
@@ -38,7 +39,7 @@ func (st *stream) Observe(ev *sse.Event) dialect.Observation {
 	}
 	c := scanChunk(data, true)
 	if !c.object {
-		return st.unreadable(ev)
+		return st.unreadable(ev, data)
 	}
 	if st.op != dialect.OpGenerate {
 		c.failed = c.failed && !c.entity
@@ -68,11 +69,14 @@ func (st *stream) Observe(ev *sse.Event) dialect.Observation {
 
 // unreadable judges data that is no JSON object. Chat events have no names, so that a named
 // one is some service's heartbeat; endpoints that we do not know may send what they like.
-func (st *stream) unreadable(ev *sse.Event) dialect.Observation {
+func (st *stream) unreadable(ev *sse.Event, data []byte) dialect.Observation {
 	switch {
 	case st.op == dialect.OpOther:
 		st.answer.Content = true
 		return dialect.Observation{Content: true}
+	case listsError(data):
+		st.answer.Error = true
+		return dialect.Observation{Error: true, Envelope: data}
 	case len(ev.Name) > 0 && string(ev.Name) != "message":
 		return dialect.Observation{Skip: true}
 	}
@@ -85,7 +89,7 @@ func (st *stream) Answer() dialect.Answer {
 	a := st.answer
 	a.Finish, a.NativeFinish = st.end.finish, st.end.native
 	if st.op == dialect.OpGenerate {
-		a.Complete = !st.seen.empty() && st.seen == st.finished
+		a.Complete = !st.seen.empty() && st.seen == st.finished && a.Finish != dialect.FinishError
 	} else {
 		a.Complete = a.Content
 	}
