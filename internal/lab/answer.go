@@ -138,12 +138,16 @@ func sample(schema json.RawMessage, depth int) any {
 // embed answers with vectors that depend on the input's text alone.
 func (x *exchange) embed() {
 	size := x.req.Dimensions
-	if size <= 0 || size > 4096 {
+	if size <= 0 || size > 1024 {
 		size = 8
 	}
 	var inputs []json.RawMessage
 	if json.Unmarshal(x.req.Input, &inputs) != nil || len(inputs) > 0 && isNumber(inputs[0]) {
 		inputs = []json.RawMessage{x.req.Input}
+	}
+	if len(inputs) > 2048 {
+		x.refuse(errInvalid("input", "The input has more than 2048 entries."))
+		return
 	}
 	type vector struct {
 		Object    string    `json:"object"`

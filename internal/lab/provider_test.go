@@ -112,6 +112,9 @@ func TestEmbeddings(t *testing.T) {
 			t.Errorf("%s: %v in %s", input, err, r.Body)
 		}
 	}
+	if r := h.post(t.Context(), "/embeddings", `{"model":"e","input":[`+strings.Repeat(`"a",`, 2048)+`"a"]}`); r.Status != 400 {
+		t.Errorf("too many inputs got %d", r.Status)
+	}
 	if r := h.post(t.Context(), "/embeddings", `{"model":"fault/503","input":"a"}`); r.Status != 503 {
 		t.Errorf("got %d", r.Status)
 	}
