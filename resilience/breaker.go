@@ -1,0 +1,245 @@
+package resilience
+
+import (
+	"slices"
+	"time"
+)
+
+// breakerState is what only layer 1 keeps. It is replaced whole, never changed in place.
+type breakerState struct {
+	early     int     // index of the next early probe's pause
+	earlyAt   instant // when the next early probe may pass
+	cycles    int     // rounds that failed: openings since it was last CLOSED
+	successes int     // probes that succeeded in this HALF_OPEN
+	suspected bool    // opened by attempts that wait too long; any content closes it
+	waiting   int     // attempts that waited too long since the last content
+	// run is where the failures in a row came from, runAt when the first of them came.
+	run   []evidence
+	runAt uint64
+}
+
+// evidence counts the failures of one target in a run.
+type evidence struct {
+	key   Key
+	kind  Kind
+	count int
+}
+
+func newBreaker() gate { return gate{breakerState: &breakerState{}} }
+
+func (s *breakerState) suspicious() bool { return s.waiting > 0 }
+
+// soleModel returns the one model from which all evidence of the run comes.
+func (s *breakerState) soleModel() (string, bool) {
+	if len(s.run) == 0 {
+		return "", false
+	}
+	for _, e := range s.run[1:] {
+		if e.key.Model != s.run[0].key.Model {
+			return "", false
+		}
+	}
+	return s.run[0].key.Model, true
+}
+
+// with returns a copy to change.
+func (g gate) breaker(change func(*breakerState)) gate {
+	next := *g.breakerState
+	change(&next)
+	g.breakerState = &next
+	return g
+}
+
+// noted adds one failure to the run.
+func (g gate) noted(r report) gate {
+	return g.breaker(func(s *breakerState) {
+		if len(s.run) == 0 {
+			s.runAt = r.seq
+		}
+		s.run = slices.Clone(s.run)
+		for i := range s.run {
+			if s.run[i].key == r.key {
+				s.run[i].count++
+				s.run[i].kind = r.kind
+				return
+			}
+		}
+		s.run = append(s.run, evidence{r.key, r.kind, 1})
+	})
+}
+
+// breakerAsk says whether the breaker admits a request for model.
+func (g gate) breakerAsk(model string, p *Policy, alone bool, now instant) answer {
+	if !g.excluded {
+		return answer{}
+	}
+	n, first := g.running(now)
+	if now >= g.until { // HALF_OPEN
+		if n < p.Breaker.HalfOpenRequests {
+			return answer{verdict: probe}
+		}
+		return answer{verdict: refused, until: first, next: first, held: true}
+	}
+	if n > 0 {
+		return answer{verdict: refused, until: g.until, next: min(first, g.until), held: true}
+	}
+	if sole, ok := g.soleModel(); now >= g.earlyAt || ok && sole != model {
+		return answer{verdict: probe, early: true}
+	}
+	if g.recheckDue(p, alone, now) {
+		return answer{verdict: recheck, until: g.until}
+	}
+	return answer{verdict: refused, until: g.until, next: min(g.until, g.earlyAt)}
+}
+
+// breakerFail is one provider-scope failure.
+func (g gate) breakerFail(r report, p *Policy, now instant) gate {
+	mine := g.holds(r.lease)
+	early := mine && slices.ContainsFunc(g.leases, func(l lease) bool { return l.id == r.lease && l.early })
+	switch {
+	case g.excluded && !mine, r.begun < g.endedAt:
+		return g.worsen(r, now)
+	case early && now < g.until:
+		g = g.release(r.lease).noted(r).breaker(func(s *breakerState) {
+			s.early++
+			s.earlyAt = earlyProbe(p, s.early, now)
+		})
+		g.kind, g.rule, g.lastFailure = r.kind, r.rule, now
+		g.failures++
+		g.touched = r.seq
+		return g.worsen(r, now).heed(r, now)
+	case g.excluded: // HALF_OPEN
+		return g.noted(r).open(r, p, now)
+	}
+	g.failures++
+	g.kind, g.rule = r.kind, r.rule
+	g.lastFailure, g.touched = now, r.seq
+	g = g.noted(r)
+	if g.failures < p.Breaker.FailureThreshold {
+		return g
+	}
+	return g.open(r, p, now)
+}
+
+// breakerWait is one attempt that has waited suspiciously long for its first content.
+func (g gate) breakerWait(r report, p *Policy, now instant) gate {
+	if g.excluded || r.begun < g.endedAt {
+		return g
+	}
+	g = g.breaker(func(s *breakerState) { s.waiting++ }).noted(r)
+	g.touched = r.seq
+	if g.waiting < p.Breaker.FailureThreshold {
+		return g
+	}
+	return g.open(r, p, now).breaker(func(s *breakerState) { s.suspected = true })
+}
+
+// open starts the next round.
+func (g gate) open(r report, p *Policy, now instant) gate {
+	failures, first := g.failures, !g.excluded
+	cycles := g.cycles + 1
+	if first {
+		cycles = 1
+	} else {
+		failures++
+	}
+	d := max(p.Breaker.ResetTimeout, p.Breaker.CooldownByKind[r.kind])
+	factor := 1.0
+	for range cycles - 3 {
+		factor = min(factor*2, p.Breaker.MaxBackoffMultiplier)
+	}
+	d = max(time.Duration(float64(d)*factor), r.hint)
+	g = g.exclude(r, d, now)
+	g.failures = failures
+	return g.breaker(func(s *breakerState) {
+		s.cycles, s.successes, s.waiting, s.suspected = cycles, 0, 0, false
+		if first {
+			s.early = 0
+		}
+		s.earlyAt = earlyProbe(p, s.early, now)
+	}).heed(r, now)
+}
+
+// heed keeps early probes away before the time that the upstream itself named.
+func (g gate) heed(r report, now instant) gate {
+	if r.hint <= 0 {
+		return g
+	}
+	return g.breaker(func(s *breakerState) { s.earlyAt = max(s.earlyAt, after(now, r.hint)) })
+}
+
+// earlyProbe says when the n-th early probe may pass, counted from now.
+func earlyProbe(p *Policy, n int, now instant) instant {
+	pauses := p.Breaker.EarlyProbes
+	if len(pauses) == 0 {
+		return never
+	}
+	return after(now, pauses[min(n, len(pauses)-1)])
+}
+
+// breakerSuccess is the first content of an attempt for model. closed tells whether it ended
+// the exclusion; moved is the evidence that turned out to belong to other models (law V4).
+func (g gate) breakerSuccess(model string, begun, id, seq uint64, p *Policy) (next gate, closed bool, moved []evidence) {
+	sole, one := g.soleModel()
+	contrast := begun >= g.runAt && len(g.run) > 0
+	if !g.excluded {
+		if contrast {
+			moved = others(g.run, model)
+		}
+		return g.cleared(seq).withEnd(g.endedAt), false, moved
+	}
+	if one && sole != model && contrast {
+		moved = slices.Clone(g.run)
+	}
+	switch {
+	case g.holds(id):
+		g = g.release(id).breaker(func(s *breakerState) { s.successes++ })
+		g.touched = seq
+		if g.successes < p.Breaker.SuccessThreshold {
+			return g, false, nil
+		}
+	case g.suspected, moved != nil:
+	default:
+		return g, false, nil
+	}
+	return g.cleared(seq), true, moved
+}
+
+// withEnd keeps the date of an earlier end: emptying a count is not the end of an exclusion.
+func (g gate) withEnd(endedAt uint64) gate {
+	g.endedAt = endedAt
+	return g
+}
+
+func others(run []evidence, model string) []evidence {
+	var out []evidence
+	for _, e := range run {
+		if e.key.Model != model {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// BreakerState is how a circuit breaker looks from outside.
+type BreakerState string
+
+// The states of a circuit breaker.
+const (
+	Closed   BreakerState = "CLOSED"
+	Degraded BreakerState = "DEGRADED"
+	Open     BreakerState = "OPEN"
+	HalfOpen BreakerState = "HALF_OPEN"
+)
+
+func (g gate) breakerView(p *Policy, now instant) BreakerState {
+	switch {
+	case g.excluded && now >= g.until:
+		return HalfOpen
+	case g.excluded:
+		return Open
+	case g.failures >= p.Breaker.DegradedThreshold:
+		return Degraded
+	}
+	return Closed
+}

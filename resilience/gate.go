@@ -1,0 +1,261 @@
+package resilience
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Instant is a point on the engine's monotonic clock, counted from the engine's start.
+// Instants of state loaded from a store may be negative.
+type instant = time.Duration
+
+const (
+	never = instant(math.MaxInt64)
+	// longAgo stands for "at some time before this process".
+	longAgo = instant(math.MinInt64 / 4)
+)
+
+// gate is the state machine that every layer shares, as a plain value: transitions are pure
+// functions of (gate, event, policy, now) that return the next gate. What trips it, and for how
+// long, is in breaker.go, cooldown.go and lockout.go.
+//
+// A gate is clean, or counting (failures, no exclusion), or excluded. An exclusion is live
+// before until and due after it: then single probes pass until one of them decides.
+type gate struct {
+	excluded    bool
+	quarantined bool // without a deadline: a person must act
+	kind        Kind
+	rule        string
+
+	failures int // failures in a row that count towards a trip
+	level    int // the level that the next failure will use
+
+	since, until instant
+	lastFailure  instant
+	rechecked    instant // when the last recheck was let through
+
+	// setAt and endedAt date the exclusion on the engine's sequence, beside which attempts are
+	// dated too: an attempt with begun >= setAt began after the exclusion was set, one with
+	// begun < endedAt before the last one ended. touched dates the last change.
+	setAt, endedAt, touched uint64
+
+	leases []lease // probes in flight; copied on write
+
+	*breakerState
+	*lockoutState
+}
+
+// lease is a probe's hold on a slot.
+type lease struct {
+	id    uint64
+	until instant
+	early bool // an OPEN breaker's probe: its failure does not move the deadline
+}
+
+// report is one failure as a gate hears it: the verdict with its hint already capped.
+type report struct {
+	key        Key // of the attempt
+	kind       Kind
+	rule       string
+	hint       time.Duration // honoured part of the upstream's hint, 0 for none
+	certain    bool
+	quarantine bool
+	base       time.Duration // operator rule's own base, 0 for none
+	constant   bool
+	begun      uint64  // sequence number at the attempt's start
+	lease      uint64  // the attempt's lease, 0 for none
+	seq        uint64  // sequence number of this report
+	random     float64 // for jitter, in [0, 1)
+}
+
+// clean reports whether nothing is known that a success or a failure would change.
+func (g gate) clean() bool {
+	return !g.excluded && g.failures == 0 && g.level == 0 && len(g.leases) == 0 &&
+		(g.breakerState == nil || !g.breakerState.suspicious()) && (g.lockoutState == nil || len(g.recent) == 0)
+}
+
+// live reports whether the exclusion still runs, as opposed to being due.
+func (g gate) live(now instant) bool { return g.excluded && now < g.until }
+
+// late reports whether a failure tells of the time before the present exclusion ended: it may
+// extend a deadline but raises nothing.
+func (g gate) late(r report) bool {
+	return r.begun < g.endedAt || g.excluded && !g.holds(r.lease)
+}
+
+// holds reports whether the lease is one of the gate's.
+func (g gate) holds(id uint64) bool {
+	return id != 0 && slices.ContainsFunc(g.leases, func(l lease) bool { return l.id == id })
+}
+
+// lend adds a lease; leases that ran out make room first.
+func (g gate) lend(l lease, now instant) gate {
+	next := make([]lease, 0, len(g.leases)+1)
+	for _, x := range g.leases {
+		if now < x.until {
+			next = append(next, x)
+		}
+	}
+	g.leases = append(next, l)
+	return g
+}
+
+// release ends a lease; a lease that the gate does not know is no harm.
+func (g gate) release(id uint64) gate {
+	if g.holds(id) {
+		g.leases = slices.DeleteFunc(slices.Clone(g.leases), func(l lease) bool { return l.id == id })
+	}
+	return g
+}
+
+// running counts the leases that have not run out, and says when the first of them will.
+func (g gate) running(now instant) (n int, first instant) {
+	first = never
+	for _, l := range g.leases {
+		if now < l.until {
+			n++
+			first = min(first, l.until)
+		}
+	}
+	return n, first
+}
+
+// exclude starts a new exclusion, or the next one of the same trouble, for d.
+func (g gate) exclude(r report, d time.Duration, now instant) gate {
+	g.excluded = true
+	g.quarantined = r.quarantine
+	g.kind, g.rule = r.kind, r.rule
+	g.since, g.rechecked = now, now
+	g.until = after(now, d)
+	if r.quarantine {
+		g.until = never
+	}
+	g.setAt, g.touched = r.seq, r.seq
+	g.lastFailure = now
+	g.leases = nil
+	return g
+}
+
+// worsen is what a late failure may do: a later deadline by its own hint, a graver cause, a
+// quarantine. It raises nothing.
+func (g gate) worsen(r report, now instant) gate {
+	if !g.excluded {
+		return g
+	}
+	if r.kind.gravity() > g.kind.gravity() && !g.quarantined {
+		g.kind, g.rule, g.touched = r.kind, r.rule, r.seq
+	}
+	if r.quarantine && !g.quarantined {
+		g.quarantined, g.until, g.kind, g.rule, g.touched = true, never, r.kind, r.rule, r.seq
+	}
+	if u := after(now, r.hint); r.hint > 0 && u > g.until {
+		g.until, g.touched = u, r.seq
+	}
+	return g
+}
+
+// cleared is the gate after evidence, an operator or time ended everything it knew.
+func (g gate) cleared(seq uint64) gate {
+	next := gate{endedAt: seq, touched: seq}
+	if g.breakerState != nil {
+		next.breakerState = &breakerState{}
+	}
+	if g.lockoutState != nil {
+		next.lockoutState = &lockoutState{}
+	}
+	return next
+}
+
+// forgotten reports whether the exclusion ended so long ago, with no failure since, that its
+// level no longer counts.
+func (g gate) forgotten(p *Policy, now instant) bool {
+	if len(g.leases) > 0 {
+		if n, _ := g.running(now); n > 0 {
+			return false
+		}
+	}
+	end := g.lastFailure
+	if g.excluded {
+		if g.until == never {
+			return false
+		}
+		end = max(end, g.until)
+	}
+	return now-end >= p.Cooldown.ForgetAfter
+}
+
+// answer is what a gate says to one who asks for admission.
+type answer struct {
+	verdict answerKind
+	early   bool    // the probe passes while the breaker stays OPEN
+	until   instant // refused: the exclusion's deadline (never: none)
+	next    instant // refused: when this gate may let someone through by itself
+	held    bool    // refused only because a probe is in flight
+}
+
+type answerKind uint8
+
+const (
+	free answerKind = iota
+	probe
+	recheck // of a long exclusion that stays
+	refused
+)
+
+// ask says whether a connection or model gate admits. alone says that the request has no other
+// target, which makes rechecks more frequent.
+func (g gate) ask(p *Policy, alone bool, now instant) answer {
+	switch {
+	case !g.excluded:
+		return answer{}
+	case now < g.until:
+		if g.recheckDue(p, alone, now) {
+			return answer{verdict: recheck, until: g.until}
+		}
+		return answer{verdict: refused, until: g.until, next: g.until}
+	case g.forgotten(p, now):
+		return answer{}
+	}
+	if n, first := g.running(now); n > 0 {
+		return answer{verdict: refused, until: first, next: first, held: true}
+	}
+	return answer{verdict: probe}
+}
+
+// recheckDue reports whether a long exclusion lets one request through to see whether it still
+// holds.
+func (g gate) recheckDue(p *Policy, alone bool, now instant) bool {
+	every := p.Recheck.After
+	if every < 0 || g.until != never && g.until-g.since <= every {
+		return false
+	}
+	if alone {
+		every = min(every, p.Recheck.Alone)
+	}
+	if now-max(g.since, g.rechecked) < every {
+		return false
+	}
+	n, _ := g.running(now)
+	return n == 0
+}
+
+// admit takes the lease that ask offered.
+func (g gate) admit(a answer, id uint64, p *Policy, now instant) gate {
+	switch a.verdict {
+	case probe:
+		return g.lend(lease{id: id, until: after(now, p.Breaker.ProbeLease), early: a.early}, now)
+	case recheck:
+		g.rechecked = now
+		return g.lend(lease{id: id, until: after(now, p.Breaker.ProbeLease)}, now)
+	}
+	return g
+}
+
+// after adds without overflow.
+func after(now instant, d time.Duration) instant {
+	if d > never-max(now, 0) {
+		return never - 1
+	}
+	return now + d
+}

@@ -1,0 +1,218 @@
+package resilience
+
+// succeed hears the first content (or the whole answer) of a permit's attempt. While nothing is
+// known against the target that is a few atomic loads.
+func (t *Target) succeed(p Permit) {
+	e := t.engine
+	if (t.word.Load()|t.conn.word.Load()|t.dom.word.Load()) == 0 && !e.watch.Load() {
+		return
+	}
+	e.mu.Lock()
+	defer e.unlock()
+	e.succeedLocked(e.resolve(t), p.begun, p.lease)
+}
+
+func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
+	seq := e.seq.Add(1)
+	d, c, model := t.dom, t.conn, t.key.Model
+	now := e.now()
+	e.local.success(e, d.endpoint, seq)
+	if d.moved[model] {
+		delete(d.moved, model)
+		e.refreshDomain(d)
+	}
+	cause := "success"
+	if lease != 0 {
+		cause = "probe_success"
+	}
+
+	var moved []evidence
+	if !d.breaker.clean() {
+		next, closed, evidence := d.breaker.breakerSuccess(model, begun, lease, seq, d.policy)
+		e.setBreaker(d, next, cause)
+		moved = evidence
+		if closed {
+			e.clearTransient(d, seq, moved)
+		}
+	}
+	if g := c.cool; !g.clean() {
+		e.setConn(c, g.success(begun, lease, seq), cause)
+	}
+	if g := t.cool; !g.clean() {
+		e.setCool(t, g.success(begun, lease, seq), cause)
+	}
+	if g := t.lock; !g.clean() {
+		e.setLock(t, g.success(begun, lease, seq), cause)
+	}
+	// A neighbour was answered: what failed meanwhile is the failing models' own trouble.
+	for _, m := range moved {
+		if m.key.Model == "" || !e.known(m.key) {
+			continue
+		}
+		d.moved[m.key.Model] = true
+		e.refreshDomain(d)
+		o := e.target(m.key)
+		r := report{key: m.key, kind: m.kind, rule: "contrast", begun: seq, seq: seq}
+		e.setLock(o, o.lock.lockoutMoved(m.count, r, d.policy, now), "contrast")
+	}
+}
+
+// clearTransient ends the transient cooldowns below a breaker that a probe has closed (law V5),
+// but for those of models that keep their trouble.
+func (e *Engine) clearTransient(d *domain, seq uint64, but []evidence) {
+	keep := map[Key]bool{}
+	for _, m := range but {
+		keep[m.key] = true
+	}
+	for _, c := range e.conns {
+		if c.dom != d {
+			continue
+		}
+		if c.cool.excluded && c.cool.transient() {
+			e.setConn(c, c.cool.cleared(seq), "breaker closed")
+		}
+		for _, t := range c.targets {
+			if !t.cool.clean() && !keep[t.key] {
+				e.setCool(t, t.cool.cleared(seq), "breaker closed")
+			}
+		}
+	}
+}
+
+// fail hears the failure of a permit's attempt and passes it to the gates that law V11 names.
+func (e *Engine) fail(p Permit, v Verdict) {
+	clock := e.opts.Now()
+	e.mu.Lock()
+	defer e.unlock()
+	t := e.resolve(p.t)
+	if v.Scope >= ScopeModel && v.Scope <= ScopeProvider {
+		t.conn.lastError = &LastError{Kind: v.Kind, Rule: v.Rule, At: Timestamp{clock}}
+	}
+	if p.mode != rechecking { // a failed recheck changes nothing
+		now := clock.Sub(e.start)
+		hint, clamped := honoured(v, t.dom.policy, clock)
+		r := report{
+			key: t.key, kind: v.Kind, rule: v.Rule, hint: hint, certain: v.Certain, quarantine: v.Quarantine,
+			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.seq.Add(1),
+			random: e.random(t.dom.policy),
+		}
+		e.bus.clamped = clamped
+		e.hear(t, v, r, now)
+		e.bus.clamped = false
+	}
+	e.releaseLocked(t, p.lease)
+}
+
+// hear applies law V11: which gate hears which verdict.
+func (e *Engine) hear(t *Target, v Verdict, r report, now instant) {
+	if r.kind == KindUnknown {
+		r.kind = KindServerError
+	}
+	switch scope := v.Scope; {
+	case scope == ScopeModel:
+		r.quarantine = false // a model needs no person: it is locked, and that is certain
+		r.certain = r.certain || v.Quarantine
+		e.setLock(t, t.lock.lockoutFail(r, t.dom.policy, now), "failure")
+	case scope == ScopeConnection:
+		e.setConn(t.conn, t.conn.cool.cooldownFail(r, t.dom.policy, now), "failure")
+	case scope == ScopeProvider && r.kind.Transient():
+		e.hearTransient(t, v.Dial, r, now)
+	case scope == ScopeProvider && r.kind == KindPermission:
+		e.setBreaker(t.dom, t.dom.breaker.breakerFail(r, t.dom.policy, now), "failure")
+	case scope == ScopeProvider && lasting(r.kind):
+		e.setConn(t.conn, t.conn.cool.cooldownFail(r, t.dom.policy, now), "failure")
+	}
+}
+
+// lasting names the kinds that, said of a provider, still only tell of the account used.
+func lasting(k Kind) bool {
+	switch k {
+	case KindRateLimit, KindQuotaExhausted, KindBilling, KindAuth:
+		return true
+	}
+	return false
+}
+
+// hearTransient is a transient provider-scope failure: it counts for the breaker, or for the
+// model where contrast has shown that the run is the model's, and for the connection's cooldown.
+func (e *Engine) hearTransient(t *Target, dial bool, r report, now instant) {
+	d, p := t.dom, t.dom.policy
+	before := [3]gate{d.breaker, t.cool, t.lock}
+	if dial && e.local.hear(e, d.endpoint, r.seq, now) {
+		return
+	}
+	own := d.moved[t.key.Model]
+	if own {
+		e.setLock(t, t.lock.lockoutMoved(1, r, p, now), "failure")
+	} else {
+		e.setBreaker(d, d.breaker.breakerFail(r, p, now), "failure")
+	}
+	e.setCool(t, t.cool.transientFail(r, p, now), "failure")
+	if dial {
+		e.local.note(d.endpoint, r.seq, t, before)
+	}
+	if !own && t.cool.excluded {
+		e.widen(t, r, now)
+	}
+}
+
+// widen turns the transient cooldowns of two models into the whole connection's (law V4).
+func (e *Engine) widen(t *Target, r report, now instant) {
+	c := t.conn
+	until, level, second := t.cool.until, t.cool.level, false
+	for _, o := range c.targets {
+		if o != t && o.cool.excluded && !o.dom.moved[o.key.Model] && !o.cool.forgotten(t.dom.policy, now) {
+			second = true
+			until, level = max(until, o.cool.until), max(level, o.cool.level)
+		}
+	}
+	if !second || c.cool.excluded && (!c.cool.transient() || c.cool.until >= until) {
+		return
+	}
+	g := c.cool.exclude(r, until-now, now)
+	g.level = level
+	e.setConn(c, g, "second model")
+}
+
+// release ends the hold of a permit that was settled without a verdict.
+func (e *Engine) release(p Permit) {
+	e.mu.Lock()
+	defer e.unlock()
+	e.releaseLocked(e.resolve(p.t), p.lease)
+}
+
+func (e *Engine) releaseLocked(t *Target, lease uint64) {
+	if lease == 0 {
+		return
+	}
+	if t.dom.breaker.holds(lease) {
+		e.setBreaker(t.dom, t.dom.breaker.release(lease), "released")
+	}
+	if t.conn.cool.holds(lease) {
+		e.setConn(t.conn, t.conn.cool.release(lease), "released")
+	}
+	if t.cool.holds(lease) {
+		e.setCool(t, t.cool.release(lease), "released")
+	}
+	if t.lock.holds(lease) {
+		e.setLock(t, t.lock.release(lease), "released")
+	}
+}
+
+// waited hears that an attempt waits suspiciously long (law R9).
+func (e *Engine) waited(p Permit) {
+	clock := e.opts.Now()
+	e.mu.Lock()
+	defer e.unlock()
+	t := e.resolve(p.t)
+	r := report{key: t.key, kind: KindTimeout, rule: "suspicion", begun: p.begun, seq: e.seq.Add(1)}
+	e.setBreaker(t.dom, t.dom.breaker.breakerWait(r, t.dom.policy, clock.Sub(e.start)), "suspicion")
+}
+
+// resolve returns the cell that stands for the target now.
+func (e *Engine) resolve(t *Target) *Target {
+	if t.word.Load()&bitEvicted != 0 && e.known(t.key) {
+		return e.target(t.key)
+	}
+	return t
+}

@@ -1,0 +1,170 @@
+package resilience
+
+import "time"
+
+// Key returns the target's names.
+func (t *Target) Key() Key { return t.key }
+
+// Acquire takes a permit for one attempt, or returns an *ExcludedError. While nothing is known
+// against the target it reads no clock and takes no lock.
+func (t *Target) Acquire() (Permit, error) { return t.acquire(false) }
+
+// AcquireAlone is Acquire for a request that has no other target: a long exclusion is then
+// rechecked more often.
+func (t *Target) AcquireAlone() (Permit, error) { return t.acquire(true) }
+
+func (t *Target) acquire(alone bool) (Permit, error) {
+	// The date comes before the look at the gates: an exclusion that is set in between is then
+	// newer than the attempt.
+	begun := t.engine.seq.Load()
+	if (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvicted) == 0 {
+		return newPermit(t, begun), nil
+	}
+	return t.engine.admit(t, alone)
+}
+
+// Check returns the exclusion that Acquire would meet now, and false where it would admit. It
+// changes nothing.
+func (t *Target) Check() (Exclusion, bool) {
+	x, a, _ := t.check(false)
+	return x, a == refused
+}
+
+// Standing is Check for one who plans: it also tells whether admission would be as a probe.
+func (t *Target) Standing(alone bool) (x Exclusion, out, asProbe bool) {
+	x, a, _ := t.check(alone)
+	return x, a == refused, a == probe || a == recheck
+}
+
+func (t *Target) check(alone bool) (Exclusion, answerKind, [4]answer) {
+	if (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvicted) == 0 {
+		return Exclusion{}, free, [4]answer{}
+	}
+	e := t.engine
+	clock := e.opts.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t.word.Load()&bitEvicted != 0 {
+		t = e.target(t.key)
+	}
+	return t.decide(alone, clock)
+}
+
+// The gates that decide asks, in the order of the way in.
+const (
+	atBreaker = iota
+	atConnection
+	atCool
+	atLock
+)
+
+// decide is the one decision: traffic, checks and explanations come through here. It changes
+// nothing and needs the engine's lock.
+func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]answer) {
+	e, p, now := t.engine, t.dom.policy, clock.Sub(t.engine.start)
+	if x, out := e.operatorExclusion(t.key, clock); out {
+		return x, refused, [4]answer{}
+	}
+	answers := [4]answer{
+		t.dom.breaker.breakerAsk(t.key.Model, p, alone, now),
+		t.conn.cool.ask(p, alone, now),
+		t.cool.ask(p, alone, now),
+		t.lock.ask(p, alone, now),
+	}
+	gates := [4]*gate{&t.dom.breaker, &t.conn.cool, &t.cool, &t.lock}
+	if answers[atBreaker].verdict == probe {
+		// The breaker governs: a transient cooldown does not delay its probe.
+		for _, i := range []int{atConnection, atCool} {
+			if gates[i].excluded && gates[i].transient() && answers[i].verdict == refused {
+				answers[i] = answer{}
+			}
+		}
+	}
+	kind, strictest := free, -1
+	var next instant
+	held := true
+	for i, a := range answers {
+		kind = max(kind, a.verdict)
+		if a.verdict == refused {
+			next = max(next, a.next)
+			held = held && a.held
+			if strictest < 0 || a.until > answers[strictest].until {
+				strictest = i
+			}
+		}
+	}
+	if kind != refused {
+		return Exclusion{}, kind, answers
+	}
+	g := gates[strictest]
+	x := Exclusion{
+		Layer: [4]Layer{LayerBreaker, LayerConnection, LayerConnection, LayerModel}[strictest],
+		Kind:  g.kind, Until: wall(answers[strictest].until, now, clock), Held: held, Reason: g.rule,
+	}
+	if next != never {
+		x.RetryAfter = next - now
+	}
+	if held {
+		x.RetryAfter = min(x.RetryAfter, heldRetry)
+	}
+	return x, refused, answers
+}
+
+// heldRetry is the time that we tell a client to stay away while a probe decides.
+const heldRetry = time.Second
+
+func (g gate) transient() bool { return g.kind.Transient() || g.kind == KindUnknown }
+
+// admit is Acquire's slow path: something is known against the target.
+func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
+	clock := e.opts.Now()
+	e.mu.Lock()
+	defer e.unlock()
+	if t.word.Load()&bitEvicted != 0 {
+		t = e.target(t.key)
+	}
+	x, kind, answers := t.decide(alone, clock)
+	if kind == refused {
+		return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
+	}
+	now := clock.Sub(e.start)
+	e.forgetStale(t, now)
+	permit := newPermit(t, e.seq.Load())
+	if kind == free {
+		return permit, nil
+	}
+	permit.mode = probing
+	if kind == recheck {
+		permit.mode = rechecking
+	}
+	e.lastID++
+	permit.lease = e.lastID
+	p := t.dom.policy
+	if a := answers[atBreaker]; a.verdict != free {
+		e.setBreaker(t.dom, t.dom.breaker.admit(a, permit.lease, p, now), "probe")
+	}
+	if a := answers[atConnection]; a.verdict != free {
+		e.setConn(t.conn, t.conn.cool.admit(a, permit.lease, p, now), "probe")
+	}
+	if a := answers[atCool]; a.verdict != free {
+		e.setCool(t, t.cool.admit(a, permit.lease, p, now), "probe")
+	}
+	if a := answers[atLock]; a.verdict != free {
+		e.setLock(t, t.lock.admit(a, permit.lease, p, now), "probe")
+	}
+	return permit, nil
+}
+
+// forgetStale cleans gates whose trouble is so old that it no longer counts.
+func (e *Engine) forgetStale(t *Target, now instant) {
+	p := t.dom.policy
+	if g := t.conn.cool; g.excluded && g.forgotten(p, now) {
+		e.setConn(t.conn, g.cleared(e.seq.Add(1)), "forgotten")
+	}
+	if g := t.cool; g.excluded && g.forgotten(p, now) {
+		e.setCool(t, g.cleared(e.seq.Add(1)), "forgotten")
+	}
+	if g := t.lock; g.excluded && g.forgotten(p, now) {
+		e.setLock(t, g.cleared(e.seq.Add(1)), "forgotten")
+	}
+}
