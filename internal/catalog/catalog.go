@@ -73,6 +73,8 @@ type Endpoint struct {
 type Provider struct {
 	// ID is the name in a configuration, Title the one for people.
 	ID, Title string
+	// Aliases are other names under which it is known.
+	Aliases []string
 	// Endpoints has one entry a dialect, the preferred first. Never empty.
 	Endpoints []Endpoint
 	// KeyVariables are the environment variables that hold a key, the usual first.
@@ -132,7 +134,7 @@ func (p *Provider) TimeoutOf(model string) Timeout {
 	return Timeout{}
 }
 
-// Lookup returns the provider of that id, nil when it is not known.
+// Lookup returns the provider of that id or alias, nil when it is not known.
 func Lookup(id string) *Provider { return byID[id] }
 
 // All returns every known provider, the best known first. The slice must not be changed.
@@ -142,6 +144,9 @@ var byID = func() map[string]*Provider {
 	m := make(map[string]*Provider, len(providers))
 	for _, p := range providers {
 		m[p.ID] = p
+		for _, alias := range p.Aliases {
+			m[alias] = p
+		}
 	}
 	return m
 }()

@@ -40,6 +40,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "anthropic", Title: "Anthropic",
+		Aliases:        []string{"claude"},
 		Endpoints:      []Endpoint{{Anthropic, "https://api.anthropic.com/v1", XAPIKey}, {OpenAI, "https://api.anthropic.com/v1", Bearer}},
 		KeyVariables:   []string{"ANTHROPIC_API_KEY"},
 		Models:         []Pattern{"claude-*"},
@@ -47,6 +48,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "gemini", Title: "Google Gemini",
+		Aliases: []string{"google", "google-ai", "googleai"},
 		Endpoints: []Endpoint{
 			{Gemini, "https://generativelanguage.googleapis.com/v1beta", GoogAPIKey},
 			{OpenAI, "https://generativelanguage.googleapis.com/v1beta/openai", Bearer},
@@ -58,6 +60,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "azure", Title: "Azure OpenAI",
+		Aliases:         []string{"azure-openai"},
 		Endpoints:       []Endpoint{{OpenAI, "", APIKey}, {Responses, "", APIKey}},
 		KeyVariables:    []string{"AZURE_OPENAI_API_KEY"},
 		BaseURLVariable: "AZURE_OPENAI_ENDPOINT", BaseURLPath: "/openai/v1",
@@ -69,7 +72,7 @@ var providers = []*Provider{
 		ID: "openrouter", Title: "OpenRouter",
 		Endpoints:      openai("https://openrouter.ai/api/v1"),
 		KeyVariables:   []string{"OPENROUTER_API_KEY"},
-		RateLimitScope: perModel,
+		RateLimitScope: perConnection,
 		Timeouts:       []Timeout{{"*deep-research*", research, wholeSlow}, {"openai/o#*", thinking, wholeSlow}, {"*-pro*", thinking, wholeSlow}},
 	},
 	{
@@ -96,6 +99,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "xai", Title: "xAI",
+		Aliases:        []string{"x-ai", "grok"},
 		Endpoints:      openai("https://api.x.ai/v1"),
 		KeyVariables:   []string{"XAI_API_KEY"},
 		Models:         []Pattern{"grok-*"},
@@ -104,16 +108,18 @@ var providers = []*Provider{
 	},
 	{
 		ID: "together", Title: "Together AI",
+		Aliases:        []string{"togetherai", "together-ai"},
 		Endpoints:      openai("https://api.together.xyz/v1"),
 		KeyVariables:   []string{"TOGETHER_API_KEY"},
 		RateLimitScope: perModel,
 	},
 	{
 		ID: "fireworks", Title: "Fireworks AI",
+		Aliases:        []string{"fireworks-ai"},
 		Endpoints:      openai("https://api.fireworks.ai/inference/v1"),
 		KeyVariables:   []string{"FIREWORKS_API_KEY"},
 		Models:         []Pattern{"accounts/fireworks/*"},
-		RateLimitScope: perConnection,
+		RateLimitScope: perModel,
 	},
 	{
 		ID: "cerebras", Title: "Cerebras",
@@ -126,17 +132,19 @@ var providers = []*Provider{
 		Endpoints:      openai("https://api.perplexity.ai"),
 		KeyVariables:   []string{"PERPLEXITY_API_KEY"},
 		Models:         []Pattern{"sonar", "sonar-*"},
-		RateLimitScope: perModel,
+		RateLimitScope: perConnection,
 		Timeouts:       []Timeout{{"sonar-deep-research*", research, wholeSlow}, {"sonar-reasoning*", thinking, wholeSlow}},
 	},
 	{
 		ID: "nvidia", Title: "NVIDIA NIM",
+		Aliases:        []string{"nvidia-nim", "nim"},
 		Endpoints:      openai("https://integrate.api.nvidia.com/v1"),
 		KeyVariables:   []string{"NVIDIA_API_KEY"},
-		RateLimitScope: perConnection,
+		RateLimitScope: perModel,
 	},
 	{
 		ID: "github-models", Title: "GitHub Models",
+		Aliases: []string{"github"},
 		// GITHUB_TOKEN is in every workflow and says nothing about models, so it is not asked for.
 		Endpoints:      openai("https://models.github.ai/inference"),
 		KeyVariables:   []string{"GITHUB_MODELS_TOKEN"},
@@ -144,9 +152,10 @@ var providers = []*Provider{
 	},
 	{
 		ID: "huggingface", Title: "Hugging Face router",
+		Aliases:        []string{"hf"},
 		Endpoints:      openai("https://router.huggingface.co/v1"),
 		KeyVariables:   []string{"HF_TOKEN"},
-		RateLimitScope: perModel,
+		RateLimitScope: perConnection,
 	},
 	{
 		ID: "cohere", Title: "Cohere (compatibility API)",
@@ -157,6 +166,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "moonshot", Title: "Moonshot AI (Kimi)",
+		Aliases:        []string{"moonshotai", "kimi"},
 		Endpoints:      withAnthropic("https://api.moonshot.ai/v1", "https://api.moonshot.ai/anthropic/v1"),
 		KeyVariables:   []string{"MOONSHOT_API_KEY"},
 		Models:         []Pattern{"kimi-*", "moonshot-*"},
@@ -165,20 +175,23 @@ var providers = []*Provider{
 	},
 	{
 		ID: "zhipu", Title: "Zhipu AI (BigModel)",
+		Aliases:        []string{"zhipuai", "bigmodel"},
 		Endpoints:      withAnthropic("https://open.bigmodel.cn/api/paas/v4", "https://open.bigmodel.cn/api/anthropic/v1"),
 		KeyVariables:   []string{"ZHIPUAI_API_KEY", "ZHIPU_API_KEY"},
 		Models:         []Pattern{"glm-*", "cogview-*", "cogvideox-*"},
-		RateLimitScope: perModel,
+		RateLimitScope: perConnection,
 	},
 	{
 		ID: "zai", Title: "Z.ai",
+		Aliases:        []string{"z-ai"},
 		Endpoints:      withAnthropic("https://api.z.ai/api/paas/v4", "https://api.z.ai/api/anthropic/v1"),
 		KeyVariables:   []string{"ZAI_API_KEY", "Z_AI_API_KEY"},
 		Models:         []Pattern{"glm-*"},
-		RateLimitScope: perModel,
+		RateLimitScope: perConnection,
 	},
 	{
 		ID: "dashscope", Title: "Alibaba DashScope (Qwen)",
+		Aliases:        []string{"qwen", "alibaba"},
 		Endpoints:      openai("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
 		KeyVariables:   []string{"DASHSCOPE_API_KEY"},
 		Models:         []Pattern{"qwen-*", "qwen#*", "qwq-*", "qvq-*"},
@@ -218,6 +231,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "vercel", Title: "Vercel AI Gateway",
+		Aliases:        []string{"vercel-ai-gateway"},
 		Endpoints:      openai("https://ai-gateway.vercel.sh/v1"),
 		KeyVariables:   []string{"AI_GATEWAY_API_KEY"},
 		RateLimitScope: perModel,
@@ -241,12 +255,14 @@ var providers = []*Provider{
 	},
 	{
 		ID: "lmstudio", Title: "LM Studio",
+		Aliases:        []string{"lm-studio"},
 		Endpoints:      openai("http://127.0.0.1:1234/v1"),
 		RateLimitScope: perConnection,
 		Timeouts:       everyModelLoads,
 	},
 	{
 		ID: "llamacpp", Title: "llama.cpp server",
+		Aliases:        []string{"llama.cpp", "llama-cpp"},
 		Endpoints:      openai("http://127.0.0.1:8080/v1"),
 		RateLimitScope: perConnection,
 		Timeouts:       everyModelLoads,

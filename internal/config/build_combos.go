@@ -1,12 +1,10 @@
 package config
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
 	"omniroute/internal/catalog"
-	"omniroute/resilience"
 )
 
 func (b *builder) combos(n *node) {
@@ -143,88 +141,4 @@ func connectionsOf(p *Provider, name string) string {
 	}
 	ids = append(ids, p.LeftOut...)
 	return or(didYouMean(name, ids), "; it has "+oneOf(ids))
-}
-
-func (b *builder) rules(n *node) {
-	if !n.ok() {
-		return
-	}
-	ids := map[string]bool{}
-	for i, item := range n.items {
-		if item.bad || item.shape != shapeMap {
-			continue
-		}
-		r := ErrorRule{Index: i, At: b.src.position(item.pos)}
-		text := func(key string, field *string) {
-			if v := item.get(key); v.ok() {
-				if *field = v.text; v.text == "" {
-					b.errorf(v, "an empty text fits every answer; remove the key")
-				}
-			}
-		}
-		text("id", &r.ID)
-		text("provider", &r.Provider)
-		text("dialect", &r.Dialect)
-		text("model", &r.Model)
-		text("code", &r.Code)
-		text("text", &r.Text)
-		text("header", &r.Header)
-		if name, value, ok := strings.Cut(r.Header, ":"); ok {
-			r.Header, r.HeaderValue = strings.TrimSpace(name), strings.TrimSpace(value)
-		}
-		r.Header = http.CanonicalHeaderKey(r.Header)
-		if status := item.get("status"); status.ok() {
-			for _, s := range append(slices.Clone(status.items), status) {
-				if s.ok() && s.shape != shapeList {
-					code, _ := s.int()
-					r.Status = append(r.Status, code)
-				}
-			}
-		}
-		if scope := item.get("scope"); scope.ok() {
-			r.Scope, _ = resilience.ParseScope(scope.text)
-			r.HasScope = true
-		}
-		if kind := item.get("kind"); kind.ok() {
-			r.Kind, _ = resilience.ParseKind(kind.text)
-			r.HasKind = true
-		}
-		b.duration(item.get("cooldown"), &r.Cooldown)
-		if backoff := item.get("backoff"); backoff.ok() {
-			doubles := backoff.text == "true"
-			r.Backoff = &doubles
-		}
-		b.checkRule(item, r, ids)
-		b.cfg.ErrorRules = append(b.cfg.ErrorRules, r)
-	}
-}
-
-// checkRule refuses rules that could never match or would change nothing.
-func (b *builder) checkRule(n *node, r ErrorRule, ids map[string]bool) {
-	if r.ID != "" {
-		if ids[r.ID] {
-			b.errorf(n.get("id"), "another rule has this id; give each its own")
-		}
-		ids[r.ID] = true
-	}
-	if provider := n.get("provider"); provider.ok() && b.root.get("providers").get(r.Provider) == nil {
-		var names []string
-		for _, p := range b.cfg.Providers {
-			names = append(names, p.ID)
-		}
-		b.errorf(provider, "the rule could never match: there is no provider %s here%s", quote(r.Provider), didYouMean(r.Provider, names))
-	}
-	if n.bad || slices.ContainsFunc(n.entries, func(e entry) bool { return e.value.bad }) {
-		return
-	}
-	switch {
-	case len(r.Status) == 0 && r.Code == "" && r.Text == "" && r.Header == "":
-		b.errorf(n, "the rule would match every failure; add at least one of status, code, text and header")
-	case !r.HasScope && !r.HasKind && r.Cooldown == 0:
-		b.errorf(n, "the rule would change nothing; add at least one of scope, kind and cooldown")
-	case r.Backoff != nil && r.Cooldown == 0:
-		b.errorf(n.get("backoff"), "backoff says how cooldown grows, and there is none; add cooldown, or remove backoff")
-	case r.Cooldown > 0 && r.HasScope && (r.Scope == resilience.ScopeRequest || r.Scope == resilience.ScopeClient || r.Scope == resilience.ScopeLocal):
-		b.errorf(n.get("cooldown"), "a failure of scope %s takes nothing out of service, so a cooldown has no effect; remove it, or use scope connection or model", r.Scope)
-	}
 }

@@ -15,10 +15,6 @@ func (b *builder) providers(n *node) {
 	if n == nil || n.bad {
 		return
 	}
-	if len(n.entries) == 0 {
-		b.errorf(n, "there is no provider; add one, such as%s", root.field("providers").sample())
-		return
-	}
 	connections := 0
 	for i := range n.entries {
 		e := &n.entries[i]

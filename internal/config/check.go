@@ -41,6 +41,10 @@ func (p *problems) check(n *node, s *spec, at string) {
 	case kindObject:
 		p.checkObject(n, form, at)
 	case kindMap:
+		if form.nonEmpty && len(n.entries) == 0 {
+			p.errorf(n, "there is nothing here; add an entry, such as\n    %s: %s", n.path, sampleOf(n.path))
+			return
+		}
 		for i := range n.entries {
 			e := &n.entries[i]
 			if len(form.enum) > 0 && !p.checkKind(n, e, form) {
@@ -90,6 +94,13 @@ func (p *problems) checkObject(n *node, s *spec, at string) {
 	}
 }
 
+func sampleOf(key string) string {
+	if f := root.field(key); f != nil {
+		return f.sample()
+	}
+	return "…"
+}
+
 // didYouMeanKey suggests the nearest key, or says which there are.
 func didYouMeanKey(key string, s *spec, at string) string {
 	var keys []string
@@ -130,11 +141,11 @@ func (p *problems) checkScalar(n *node, s *spec, at string) {
 			p.errorf(n, "the value is empty; write one, or ${NAME:-} if it may be missing")
 		}
 	case kindInt:
-		if len(s.enum) > 0 && contains(s.enum, n.text) {
+		if contains(s.enum, n.text) {
 			return
 		}
 		i, ok := n.int()
-		if !ok {
+		if !ok || n.shape == shapeString && !n.expanded {
 			p.errorf(n, "%s is not a whole number%s; write one, such as 5", quote(n.text), orWords(s))
 			return
 		}

@@ -31,7 +31,7 @@ var root = spec{kind: kindObject, fields: []field{
 	{key: "shutdown_grace", spec: spec{kind: kindDuration}, def: "30s", doc: "How long running requests may take after a stop was asked for."},
 	{key: "metrics_listen", spec: spec{kind: kindString}, doc: "An address of its own for /metrics."},
 	{
-		key: "providers", spec: spec{kind: kindMap, elem: &spec{kind: kindObject, fields: providerFields}}, required: true,
+		key: "providers", spec: spec{kind: kindMap, nonEmpty: true, elem: &spec{kind: kindObject, fields: providerFields}}, required: true,
 		doc: "The upstream services by name. A name that is known brings dialect, address and error rules; any other needs base_url. Names are letters, digits, dot, dash and underscore.",
 	},
 	{
@@ -54,7 +54,7 @@ var root = spec{kind: kindObject, fields: []field{
 
 var providerFields = []field{
 	{
-		key: "dialect", spec: spec{kind: kindEnum, enum: dialectNames(), alternative: &spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindEnum, enum: dialectNames()}}},
+		key: "dialect", spec: orList(spec{kind: kindEnum, enum: dialectNames()}),
 		doc: "The format that the service speaks, or a list of them, the preferred first. Default: what is known of the name, else openai.",
 	},
 	{
@@ -172,23 +172,30 @@ func requestFields() []field {
 
 var ruleFields = []field{
 	{key: "id", spec: spec{kind: kindString}, doc: "A name for the rule, shown wherever it fired. Default: its place, such as error_rules[0]."},
-	{key: "provider", spec: spec{kind: kindString}, doc: "Only answers of this provider.", example: "acme"},
-	{key: "dialect", spec: spec{kind: kindEnum, enum: dialectNames()}, doc: "Only answers in this dialect."},
-	{key: "model", spec: spec{kind: kindString}, doc: "Only answers for this model."},
-	{
-		key: "status", spec: spec{kind: kindInt, min: 100, max: 599, alternative: &spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindInt, min: 100, max: 599}}},
-		doc: "The HTTP status, or a list of them.", example: "403",
-	},
-	{key: "code", spec: spec{kind: kindString}, doc: "The error's code or type, as its envelope has it."},
-	{key: "text", spec: spec{kind: kindString}, doc: "A part of the error's message, in any case.", example: `"credit pool empty"`},
+	{key: "provider", spec: orList(spec{kind: kindString}), doc: "Only answers of this provider, or of one of a list.", example: "acme"},
+	{key: "dialect", spec: orList(spec{kind: kindEnum, enum: dialectNames()}), doc: "Only answers in this dialect, or in one of a list."},
+	{key: "status", spec: orList(spec{kind: kindStatus}), doc: "The HTTP status, a class such as 5xx, a range such as 500-504, or a list of these.", example: "403"},
+	{key: "code", spec: orList(spec{kind: kindString}), doc: "The error's code or type as its envelope has it, whatever the spelling; * at either end stands for anything. Or a list, one of which must fit."},
+	{key: "text", spec: orList(spec{kind: kindString}), doc: "A part of the error's message, in any case, from the start of a word; * stands for anything. Or a list, one of which must fit.", example: `"credit pool empty"`},
+	{key: "not", spec: orList(spec{kind: kindString}), doc: "A text, or a list of them, with which the rule does not fit."},
 	{key: "header", spec: spec{kind: kindString}, doc: "A response header that must be there: NAME, or NAME: VALUE for a part of its value.", example: `"x-quota-state: empty"`},
 	{
-		key: "scope", spec: spec{kind: kindEnum, enum: []string{"request", "model", "connection", "provider", "client", "local"}},
-		doc: "How far the failure reaches: this request, the model on this connection, the connection, the provider, the client's own fault, or this machine.",
+		key: "scope", required: true, spec: spec{kind: kindEnum, enum: []string{"request", "model", "connection", "provider", "client", "local"}},
+		doc:     "How far the failure reaches: this request, the model on this connection, the connection, the provider, the client's own fault, or this machine.",
+		example: "connection",
 	},
-	{key: "kind", spec: spec{kind: kindEnum, enum: kindNames()}, doc: "What went wrong.", example: "quota_exhausted"},
+	{key: "kind", spec: spec{kind: kindEnum, enum: kindNames()}, doc: "What went wrong. Default: unknown, which counts as server_error.", example: "quota_exhausted"},
+	{key: "certain", spec: spec{kind: kindBool}, def: "false", doc: "Lock the model at once, since repeating cannot help."},
+	{key: "quarantine", spec: spec{kind: kindBool}, def: "false", doc: "Take the connection out until a person acts."},
 	{key: "cooldown", spec: spec{kind: kindDuration, min: positive}, doc: "The first exclusion, in place of the ladder's base.", example: "1h"},
-	{key: "backoff", spec: spec{kind: kindBool}, def: "true", doc: "Whether the cooldown doubles with each further failure; false keeps it constant."},
+	{key: "backoff", spec: spec{kind: kindBool}, def: "true", doc: "Whether the exclusion doubles with each further failure; false keeps it constant."},
+}
+
+// orList is a value or a list of such.
+func orList(one spec) spec {
+	elem := one
+	one.alternative = &spec{kind: kindList, nonEmpty: true, elem: &elem}
+	return one
 }
 
 func dialectNames() []string {

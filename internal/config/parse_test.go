@@ -85,7 +85,7 @@ func TestParseFull(t *testing.T) {
 	if diff := cmp.Diff([]string{"anthropic/claude-sonnet-5", "openai/gpt-5.2", "acme/acme-large"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if rule := c.ErrorRules[0]; rule.At.Line == 0 || rule.Kind != resilience.KindQuotaExhausted || !*rule.Backoff || !cmp.Equal(rule.Status, []int{403}) {
+	if rule := c.ErrorRules[0]; rule.At().Line == 0 || rule.Kind != resilience.KindQuotaExhausted || rule.Constant || !cmp.Equal(rule.Status, []string{"403"}) {
 		t.Errorf("rule %+v", rule)
 	}
 	if !c.ClientAllowed("ck-live-client-01") || c.ClientAllowed("") || c.ClientAllowed("ck-live-client-02") {

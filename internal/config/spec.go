@@ -16,6 +16,7 @@ const (
 	kindDuration      // 90s, 1h30m
 	kindSize          // 64MiB, or bytes
 	kindShare         // 0 to 1, or 5%
+	kindStatus        // an HTTP status: 429, 5xx, 500-504
 	kindList          // of elem
 	kindMap           // free names to elem
 	kindObject        // the spec's fields
@@ -31,7 +32,7 @@ type spec struct {
 	alternative *spec
 	// min and max bound a number; max 0 means none. For a duration min is nanoseconds.
 	min, max float64
-	// nonEmpty refuses empty lists.
+	// nonEmpty refuses empty lists and mappings.
 	nonEmpty bool
 }
 
@@ -104,6 +105,8 @@ func (s *spec) fits(n *node) bool {
 		return n.shape == shapeMap || n.shape == shapeNull
 	case kindList:
 		return n.shape == shapeList
+	case kindStatus:
+		return n.shape == shapeInt || n.shape == shapeString
 	case kindInt:
 		return n.shape == shapeInt || n.expanded || n.shape == shapeString && len(s.enum) > 0
 	case kindNumber:
@@ -120,7 +123,7 @@ func (s *spec) fits(n *node) bool {
 func (s *spec) words() string {
 	text := [...]string{
 		"a string", "a string", "a string", "a word", "a whole number", "a number", "true or false", "a duration such as 30s",
-		"a size such as 64MiB", "a share such as 0.1 or 10%", "a list", "a mapping", "a mapping",
+		"a size such as 64MiB", "a share such as 0.1 or 10%", "an HTTP status", "a list", "a mapping", "a mapping",
 	}[s.kind]
 	if s.alternative != nil {
 		text += " or " + s.alternative.words()
