@@ -83,6 +83,8 @@ func (x *exchange) serve() {
 		x.final(x)
 	case x.endpoint == embeddings:
 		x.embed()
+	case x.endpoint == other:
+		x.create()
 	case x.req.Stream:
 		x.stream()
 	default:

@@ -134,11 +134,17 @@ func CloseBeforeHeaders() Fault {
 
 // ResetReused ends a connection that carried a request before, with a reset before any byte; first
 // requests on a connection are answered well. It is what an idle connection that died looks like.
-func ResetReused() Fault {
-	reset := answers("reset-reused", func(x *exchange) { x.hangUp(true) })
-	return Fault{Name: reset.Name, apply: func(x *exchange) {
+func ResetReused() Fault { return reused("reset-reused", true) }
+
+// CloseReused is ResetReused with a close in good order, as from a server that gave up the idle
+// connection in the same moment.
+func CloseReused() Fault { return reused("close-reused", false) }
+
+func reused(name string, reset bool) Fault {
+	end := answers(name, func(x *exchange) { x.hangUp(reset) })
+	return Fault{Name: name, apply: func(x *exchange) {
 		if x.reused {
-			reset.apply(x)
+			end.apply(x)
 		}
 	}}
 }

@@ -70,6 +70,7 @@ func Faults() []FaultInfo {
 		{"reset", "A TCP reset before any byte of the answer.", "", none(ResetBeforeHeaders)},
 		{"close", "The connection closes before any byte of the answer.", "", none(CloseBeforeHeaders)},
 		{"reset-reused", "A TCP reset on connections that carried a request before; well on new ones.", "", none(ResetReused)},
+		{"close-reused", "As reset-reused, with a close in good order.", "", none(CloseReused)},
 		{"slow-headers", "A good answer whose status line comes late.", "5s", func(p param) Fault { return SlowHeaders(p.d) }},
 		{"slow-first-token", "Headers at once, the first content late.", "5s", func(p param) Fault { return SlowFirstContent(p.d, 0) }},
 		{"slow-pings", "As slow-first-token, with comments every second until then.", "5s", func(p param) Fault { return SlowFirstContent(p.d, time.Second) }},

@@ -155,25 +155,33 @@ func TestConcurrency(t *testing.T) {
 	})
 }
 
-// TestResetReused shows what a pooled connection that died looks like on a real socket.
-func TestResetReused(t *testing.T) {
+// TestReusedConnections shows what a pooled connection that died looks like on a real socket.
+func TestReusedConnections(t *testing.T) {
 	t.Parallel()
-	h := onSocket(t, lab.Options{Script: []lab.Phase{lab.Always(lab.ResetReused())}})
-	if r := h.ask(t.Context(), "m", false); r.Status != 200 {
-		t.Fatalf("the first request got %d %v", r.Status, r.Err)
-	}
-	if r := h.ask(t.Context(), "m", false); !isReset(r.Err) {
-		t.Errorf("the second request on the connection got %d %v", r.Status, r.Err)
-	}
-	if r := h.ask(t.Context(), "m", false); r.Status != 200 {
-		t.Errorf("the new connection got %d %v", r.Status, r.Err)
-	}
-	var reused []bool
-	for _, c := range h.p.Calls() {
-		reused = append(reused, c.Reused)
-	}
-	if d := cmp.Diff([]bool{false, true, false}, reused); d != "" {
-		t.Error(d)
+	for name, c := range map[string]struct {
+		fault lab.Fault
+		is    error
+	}{"reset": {lab.ResetReused(), syscall.ECONNRESET}, "close": {lab.CloseReused(), io.EOF}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := onSocket(t, lab.Options{Script: []lab.Phase{lab.Always(c.fault)}})
+			if r := h.ask(t.Context(), "m", false); r.Status != 200 {
+				t.Fatalf("the first request got %d %v", r.Status, r.Err)
+			}
+			if r := h.ask(t.Context(), "m", false); !errors.Is(r.Err, c.is) {
+				t.Errorf("the second request on the connection got %d %v", r.Status, r.Err)
+			}
+			if r := h.ask(t.Context(), "m", false); r.Status != 200 {
+				t.Errorf("the new connection got %d %v", r.Status, r.Err)
+			}
+			var reused []bool
+			for _, c := range h.p.Calls() {
+				reused = append(reused, c.Reused)
+			}
+			if d := cmp.Diff([]bool{false, true, false}, reused); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }
 

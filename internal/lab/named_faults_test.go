@@ -135,6 +135,7 @@ var namedFaults = map[string]expectation{
 		}
 	},
 	"reset-reused": whole, // the first request on its connection
+	"close-reused": whole,
 	"slow-headers": func(t *testing.T, r result) {
 		whole(t, r)
 		if r.Headers != 5*time.Second {
@@ -253,7 +254,7 @@ func TestNamedFaultsOnVirtualTime(t *testing.T) {
 				}
 				calls := h.p.Calls()
 				base, _, _ := strings.Cut(name, ":")
-				if base == "reset-reused" {
+				if strings.HasSuffix(base, "-reused") {
 					base = "ok"
 				}
 				if len(calls) != 1 || h.p.CountOutcome(calls[0].Outcome) != 1 || calls[0].Model != "fault/"+name {

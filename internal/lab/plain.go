@@ -110,6 +110,14 @@ func (x *exchange) plain() {
 	x.sendJSON(marshal(c), x.latency(len(a.pieces)))
 }
 
+// create answers a request of a kind that the provider does not know.
+func (x *exchange) create() {
+	x.sendJSON(marshal(map[string]any{
+		"id":     fmt.Sprintf("obj-%s-%s-%d", x.p.opt.Name, x.connection, x.turn),
+		"object": "lab.object", "created": x.now.Unix(), "model": x.model, "path": x.r.URL.Path,
+	}), x.latency(0))
+}
+
 func (x *exchange) toolID() string { return fmt.Sprintf("call_%s_%d", x.p.opt.Name, x.turn) }
 
 // sendJSON sends a plain answer as the plan bends it.

@@ -54,7 +54,8 @@ type Prompt struct {
 }
 
 // Provider is a simulated AI provider. It is an http.Handler that serves the OpenAI paths with or
-// without the prefix /v1. The faults that end a connection need an HTTP/1 server; the one that
+// without the prefix /v1. Any other POST with a model, JSON or multipart, is answered with an object
+// that has an id and names the path. The faults that end a connection need an HTTP/1 server; the one that
 // resets reused connections also needs its ConnContext, which [Serve] sets. All methods may be
 // called concurrently.
 type Provider struct {
@@ -147,7 +148,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		p.serveModels(w, strings.TrimPrefix(strings.TrimPrefix(path, "/models"), "/"), now)
 		return
-	case endpoints[path] == 0:
+	case r.Method != http.MethodPost && endpoints[path] == 0:
 		errNoPath(r.Method, r.URL.Path).write(w, now)
 		return
 	case r.Method != http.MethodPost:
@@ -156,7 +157,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	x := &exchange{p: p, w: w, r: r, now: now, reused: reused, connection: connection, endpoint: endpoints[path]}
+	x := &exchange{p: p, w: w, r: r, now: now, reused: reused, connection: connection, endpoint: endpointOf(path)}
 	bad := x.parse(body)
 	x.model = x.req.Model
 	x.turn, x.rnd = p.take(connection, x.model)

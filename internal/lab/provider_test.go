@@ -1,8 +1,10 @@
 package lab_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
@@ -176,14 +178,22 @@ func TestRefusals(t *testing.T) {
 		{"no messages", "k", "/chat/completions", `{"model":"m1"}`, 400, ""},
 		{"no prompt", "k", "/completions", `{"model":"m1"}`, 400, ""},
 		{"no input", "k", "/embeddings", `{"model":"m1"}`, 400, ""},
-		{"no path", "k", "/nothing", `{"model":"m1"}`, 404, "unknown_url"},
+		{"no model anywhere", "k", "/audio/speech", `{"input":"a"}`, 400, ""},
 	} {
 		h.key = c.key
 		if r := h.post(t.Context(), c.path, c.body); r.Status != c.status || r.errorCode() != c.code {
 			t.Errorf("%s: got %d %q, want %d %q", c.name, r.Status, r.errorCode(), c.status, c.code)
 		}
 	}
-	resp, err := h.client.Get(h.base + "/chat/completions")
+	resp, err := h.client.Get(h.base + "/nothing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 404 {
+		t.Errorf("GET /nothing: got %d", resp.StatusCode)
+	}
+	resp, err = h.client.Get(h.base + "/chat/completions")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,4 +377,38 @@ func TestRecords(t *testing.T) {
 			t.Error("not forgotten")
 		}
 	})
+}
+
+func TestOtherPaths(t *testing.T) {
+	t.Parallel()
+	h := onSocket(t, lab.Options{Name: "acme"})
+	r := h.post(t.Context(), "/images/generations", `{"model":"m","prompt":"a cat"}`)
+	if r.Status != 200 || !strings.Contains(r.Body, `"id":"obj-acme-k-1"`) || !strings.Contains(r.Body, `"path":"/v1/images/generations"`) {
+		t.Errorf("got %d %s", r.Status, r.Body)
+	}
+	if r := h.post(t.Context(), "/batches", `{"model":"fault/500"}`); r.Status != 500 {
+		t.Errorf("got %d", r.Status)
+	}
+
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	file, _ := w.CreateFormFile("file", "speech.mp3")
+	file.Write([]byte("\xff\xfb"))
+	w.WriteField("model", "whisper")
+	w.Close()
+	for body, want := range map[string]int{form.String(): 200, form.String()[:40]: 400} {
+		req, _ := http.NewRequestWithContext(t.Context(), "POST", h.base+"/audio/transcriptions", strings.NewReader(body))
+		req.Header.Set("Content-Type", w.FormDataContentType())
+		resp, err := h.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("a form got %d, want %d", resp.StatusCode, want)
+		}
+	}
+	if n := h.p.Count("", "whisper"); n != 1 {
+		t.Errorf("%d calls for the form's model", n)
+	}
 }

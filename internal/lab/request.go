@@ -1,7 +1,11 @@
 package lab
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"mime"
+	"mime/multipart"
 	"strings"
 )
 
@@ -11,12 +15,20 @@ const (
 	chat endpoint = iota + 1
 	completions
 	embeddings
+	other // any further POST: relayed by gateways, answered with an object
 )
 
 var endpoints = map[string]endpoint{
 	"/chat/completions": chat,
 	"/completions":      completions,
 	"/embeddings":       embeddings,
+}
+
+func endpointOf(path string) endpoint {
+	if e := endpoints[path]; e != 0 {
+		return e
+	}
+	return other
 }
 
 // request is what the provider reads of a request; the rest is accepted unread.
@@ -54,6 +66,13 @@ func (x *exchange) parse(body []byte) *Error {
 		e := errInvalid(param, message)
 		return &e
 	}
+	if kind, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err == nil && kind == "multipart/form-data" {
+		x.req.Model = formField(body, params["boundary"], "model")
+		if x.req.Model == "" {
+			return refuse("model", "You must provide a model.")
+		}
+		return nil
+	}
 	if err := json.Unmarshal(body, &x.req); err != nil {
 		return refuse("", "The request body is not the JSON that this path takes: "+err.Error()+".")
 	}
@@ -68,6 +87,24 @@ func (x *exchange) parse(body []byte) *Error {
 		return refuse("input", "You must provide an input.")
 	}
 	return nil
+}
+
+// formField returns the value of a short field of a multipart form, empty if there is none.
+func formField(body []byte, boundary, name string) string {
+	parts := multipart.NewReader(bytes.NewReader(body), boundary)
+	for {
+		part, err := parts.NextPart()
+		if err != nil {
+			return ""
+		}
+		if part.FormName() == name {
+			value, err := io.ReadAll(io.LimitReader(part, 1024))
+			if err != nil {
+				return ""
+			}
+			return string(value)
+		}
+	}
 }
 
 // limit is the most pieces that the answer may have, 0 for no limit.
