@@ -309,6 +309,12 @@ func BenchmarkRequest60KB(b *testing.B) {
 			r.ForModel("gpt-5.2")
 		}
 	})
+	b.Run("open", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			r.Open("gpt-5.2")
+		}
+	})
 	b.Run("map", func(b *testing.B) { // what it saves
 		for b.Loop() {
 			var m map[string]any

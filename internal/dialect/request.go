@@ -1,6 +1,10 @@
 package dialect
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
 
 // Operation says what a request asks for, as far as judging its answer needs it.
 type Operation uint8
@@ -25,9 +29,12 @@ type Request struct {
 	Stream, IncludeUsage bool
 
 	// PathModel is where Path names the model, zero when it does not, and BodyModels where
-	// Body does: each value of that member at the top level, quotes included.
+	// Body does: each value of that member at the top level, quotes included,
+	// or each form field of that name.
 	PathModel  Span
 	BodyModels []Span
+
+	form bool // Body is a multipart form, in which values are not quoted
 }
 
 // Span is a half-open range of byte offsets.
@@ -36,24 +43,88 @@ type Span struct{ Start, End int }
 // ForModel returns the path and the body that ask for another model. Everything else stays
 // as the client wrote it: unknown fields, order, whitespace, escapes. Where the body names
 // the model several times each of them is replaced, since parsers differ in which one they
-// take. When nothing changes the client's own body is returned, else a new one.
+// take. When nothing changes the client's own body is returned, else a new one. Open gives
+// the same without a copy.
 func (r *Request) ForModel(model string) (path string, body []byte) {
-	path, body = r.Path, r.Body
-	if r.PathModel.End > 0 {
-		path = path[:r.PathModel.Start] + model + path[r.PathModel.End:]
+	pieces := r.pieces(model)
+	if len(pieces) == 1 {
+		return r.pathFor(model), pieces[0]
 	}
+	return r.pathFor(model), bytes.Join(pieces, nil)
+}
+
+// Open is ForModel with the body to be read from the client's bytes. Each attempt opens its own.
+func (r *Request) Open(model string) (path string, body *Body) {
+	b := &Body{pieces: r.pieces(model)}
+	for _, p := range b.pieces {
+		b.size += int64(len(p))
+	}
+	return r.pathFor(model), b
+}
+
+func (r *Request) pathFor(model string) string {
+	if r.PathModel.End == 0 {
+		return r.Path
+	}
+	return r.Path[:r.PathModel.Start] + model + r.Path[r.PathModel.End:]
+}
+
+// pieces cuts the body around the model's names.
+func (r *Request) pieces(model string) [][]byte {
 	if len(r.BodyModels) == 0 || model == r.Model && len(r.BodyModels) == 1 {
-		return path, body
+		return [][]byte{r.Body}
 	}
-	quoted := AppendString(nil, model)
-	out := make([]byte, 0, len(body)+len(r.BodyModels)*len(quoted))
+	name := []byte(model)
+	if !r.form {
+		name = AppendString(nil, model)
+	}
+	pieces := make([][]byte, 0, 2*len(r.BodyModels)+1)
 	at := 0
 	for _, s := range r.BodyModels {
-		out = append(append(out, body[at:s.Start]...), quoted...)
+		pieces = append(pieces, r.Body[at:s.Start], name)
 		at = s.End
 	}
-	return path, append(out, body[at:]...)
+	return append(pieces, r.Body[at:])
 }
+
+// Body reads a request's body for one attempt. It is an io.ReadCloser whose Size is known.
+type Body struct {
+	pieces [][]byte
+	size   int64
+}
+
+// Size returns the length of the whole body in bytes.
+func (b *Body) Size() int64 { return b.size }
+
+// Read implements io.Reader.
+func (b *Body) Read(p []byte) (n int, err error) {
+	for len(b.pieces) > 0 && n < len(p) {
+		k := copy(p[n:], b.pieces[0])
+		n += k
+		if b.pieces[0] = b.pieces[0][k:]; len(b.pieces[0]) == 0 {
+			b.pieces = b.pieces[1:]
+		}
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// WriteTo implements io.WriterTo.
+func (b *Body) WriteTo(w io.Writer) (n int64, err error) {
+	for ; len(b.pieces) > 0; b.pieces = b.pieces[1:] {
+		k, err := w.Write(b.pieces[0])
+		n += int64(k)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Close does nothing: the bytes belong to the request.
+func (b *Body) Close() error { return nil }
 
 // RequestError says in words for the client why its request cannot be read. The answer is
 // status 400.

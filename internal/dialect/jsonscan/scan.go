@@ -185,7 +185,12 @@ func (s *Scanner) rawString() (raw []byte, escaped bool) {
 }
 
 // space moves to the next byte that is not white space and reports whether there is one.
+// Most JSON that a machine wrote has none, so that case is inlined.
 func (s *Scanner) space() bool {
+	return s.pos < len(s.data) && s.data[s.pos] > ' ' || s.skipSpace()
+}
+
+func (s *Scanner) skipSpace() bool {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {
 		case ' ', '\n', '\t', '\r':
@@ -221,23 +226,20 @@ func special(w uint64) uint64 {
 }
 
 // stringEnd finds the closing quote from the byte after the opening one. It looks through
-// sixteen bytes at a time while there is nothing special in them.
+// eight bytes at a time while there is nothing special in them.
 func stringEnd(data []byte, i int) (end int, escaped bool, what string) {
 	for {
 		for len(data)-i >= 16 {
 			b := data[i : i+16 : i+16]
-			low := special(binary.LittleEndian.Uint64(b))
-			high := special(binary.LittleEndian.Uint64(b[8:]))
-			if low|high == 0 {
-				i += 16
-				continue
-			}
-			if low != 0 {
+			if low := special(binary.LittleEndian.Uint64(b)); low != 0 {
 				i += bits.TrailingZeros64(low) >> 3
-			} else {
-				i += 8 + bits.TrailingZeros64(high)>>3
+				break
 			}
-			break
+			if high := special(binary.LittleEndian.Uint64(b[8:])); high != 0 {
+				i += 8 + bits.TrailingZeros64(high)>>3
+				break
+			}
+			i += 16
 		}
 		for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= 0x20 {
 			i++

@@ -108,9 +108,6 @@ func (s *Scanner) container() {
 
 // next moves to the next byte that is not white space; it fails at the end of the text.
 func (s *Scanner) next() bool {
-	if s.pos < len(s.data) && s.data[s.pos] > ' ' {
-		return true
-	}
 	if s.space() {
 		return true
 	}
