@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -223,49 +224,49 @@ func orWords(s *spec) string {
 // The values of a scalar. Each is false when it is no such value.
 
 func (n *node) int() (int, bool) {
-	i, err := strconv.ParseInt(strings.TrimSpace(n.text), 10, 64)
+	i, err := strconv.ParseInt(n.text, 10, 64)
 	return int(i), err == nil && int64(int(i)) == i
 }
 
 func (n *node) number() (float64, bool) {
-	f, err := strconv.ParseFloat(strings.TrimSpace(n.text), 64)
+	f, err := strconv.ParseFloat(n.text, 64)
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
 func (n *node) duration() (time.Duration, bool) {
-	d, err := time.ParseDuration(strings.TrimSpace(n.text))
+	d, err := time.ParseDuration(n.text)
 	return d, err == nil
 }
 
-var units = []struct {
-	suffix string
-	bytes  float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
-}
+var (
+	sizeForm  = regexp.MustCompile(sizePattern)
+	shareForm = regexp.MustCompile(sharePattern)
+)
 
-// parseSize reads a number of bytes with or without a unit.
+var units = map[string]float64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9}
+
+// parseSize reads a number of bytes with or without a unit, at most 1 TiB.
 func parseSize(text string) (int64, bool) {
-	text, factor := strings.TrimSpace(text), 1.0
-	for _, u := range units {
-		if rest, ok := strings.CutSuffix(text, u.suffix); ok {
-			text, factor = strings.TrimSpace(rest), u.bytes
-			break
-		}
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(f >= 0 && f*factor <= 1<<40) {
+	m := sizeForm.FindStringSubmatch(text)
+	if m == nil {
 		return 0, false
 	}
-	return int64(f * factor), true
+	f, err := strconv.ParseFloat(m[1], 64)
+	if f *= units[m[3]]; err != nil || f > 1<<40 {
+		return 0, false
+	}
+	return int64(f), true
 }
 
 // parseShare reads 0.1 or 10%.
 func parseShare(text string) (float64, bool) {
-	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	if !shareForm.MatchString(text) {
+		return 0, false
+	}
+	number, percent := strings.CutSuffix(text, "%")
 	f, err := strconv.ParseFloat(number, 64)
 	if percent {
 		f /= 100
 	}
-	return f, err == nil && !math.IsNaN(f)
+	return f, err == nil
 }

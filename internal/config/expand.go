@@ -61,8 +61,8 @@ func validVariable(name string) bool {
 	return name != ""
 }
 
-// reference reports whether text is nothing but one variable, so that it tells no value.
-func reference(text string) bool {
+// isVariable reports whether text is nothing but one variable, so that it tells no value.
+func isVariable(text string) bool {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "${")
 	inner, closed := strings.CutSuffix(inner, "}")
 	return ok && closed && validVariable(strings.TrimSuffix(inner, ":-"))

@@ -110,7 +110,7 @@ func (p *problems) maskSecrets(root *node) {
 }
 
 func (p *problems) maskValue(n *node) {
-	if n.shape != shapeString && commonWord(n.raw) || n.shape == shapeString && reference(n.raw) {
+	if n.shape != shapeString && commonWord(n.raw) || n.shape == shapeString && isVariable(n.raw) {
 		p.hideValue(n)
 		return
 	}

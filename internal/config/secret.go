@@ -85,6 +85,9 @@ func ParseClientKey(text string) (ClientKey, error) {
 	return ClientKey{[sha256.Size]byte(sum)}, nil
 }
 
+// Format writes "[redacted]" whatever the verb is: the hash of a short key gives the key away.
+func (k ClientKey) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
 // Hashed returns the "sha256:…" form of the key.
 func (k ClientKey) Hashed() string { return hashPrefix + hex.EncodeToString(k.sum[:]) }
 

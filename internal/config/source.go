@@ -252,7 +252,7 @@ func unknownWords(line []rune) []span {
 
 // commonWord reports whether a word cannot be a secret.
 func commonWord(word string) bool {
-	if len(word) <= 2 || reference(word) || knownKeys()[word] {
+	if len(word) <= 2 || isVariable(word) || knownKeys()[word] {
 		return true
 	}
 	return strings.Trim(word, "0123456789.:%hmsu") == "" && len(word) < 12
