@@ -11,10 +11,10 @@
 // a millisecond, because nothing here waits by other means than timers, channels and contexts.
 //
 // Everything random is drawn from the seed and from the number of the call on its target, so a run
-// repeats itself whatever the order in which concurrent requests arrive. There is no global state.
+// repeats itself whatever the order in which requests to different targets arrive. There is no global state.
 //
 // [Demo] puts two such providers on loopback, each with a schedule of failures that comes round
-// about every 100 seconds.
+// every 100 seconds, and a third whose models are the faults.
 //
 // The package must never be reachable in a serving binary but through the demo.
 package lab
