@@ -24,12 +24,16 @@ func form(t *testing.T, pairs ...string) (contentType string, body []byte) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			io.WriteString(part, pairs[i+1])
+			if _, err := io.WriteString(part, pairs[i+1]); err != nil {
+				t.Fatal(err)
+			}
 		} else if err := w.WriteField(pairs[i], pairs[i+1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.Close()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 	return w.FormDataContentType(), buf.Bytes()
 }
 

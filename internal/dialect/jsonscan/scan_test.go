@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -59,8 +60,8 @@ func TestSyntax(t *testing.T) {
 			}
 			continue
 		}
-		syntax, ok := err.(*SyntaxError)
-		if !ok {
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) {
 			t.Errorf("%s: got %v, want a syntax error", c.text, err)
 			continue
 		}

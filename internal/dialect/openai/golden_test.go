@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -82,7 +83,7 @@ func transcript(t *testing.T, given txtar.File) string {
 	r, st := sse.NewReader(bytes.NewReader(given.Data)), Dialect{}.NewStream(req)
 	for {
 		ev, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package sse
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func BenchmarkReader(b *testing.B) {
 				src.Reset(text)
 				r := NewReader(&src)
 				for {
-					if _, err := r.Next(); err == io.EOF {
+					if _, err := r.Next(); errors.Is(err, io.EOF) {
 						break
 					}
 				}

@@ -89,9 +89,6 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
-// Buffered returns how many bytes were read ahead of the events delivered so far.
-func (r *Reader) Buffered() int { return r.end - r.start }
-
 // skipMark drops a byte order mark. It reports false while more bytes are needed to tell.
 func (r *Reader) skipMark() bool {
 	const mark = "\xef\xbb\xbf"
@@ -140,7 +137,14 @@ func (r *Reader) take(end int) *Event {
 
 // finish delivers what is left at a clean end, once.
 func (r *Reader) finish() (*Event, error) {
-	if r.err == io.EOF && r.end > r.start && r.end-r.start <= r.max {
+	left := r.end - r.start
+	// A wrapped io.EOF is some layer's failure, not the end of the stream.
+	clean := r.err == io.EOF //nolint:errorlint // as said
+	if clean && left > r.max {
+		r.err = &TooLargeError{Limit: r.max}
+		clean = false
+	}
+	if clean && left > 0 {
 		if r.buf[r.end-1] != '\n' {
 			r.grow(1)
 			r.buf[r.end] = '\n'
@@ -153,9 +157,6 @@ func (r *Reader) finish() (*Event, error) {
 		ev := r.take(r.end)
 		ev.Unterminated = true
 		return ev, nil
-	}
-	if r.err == io.EOF && r.end-r.start > r.max {
-		r.err = &TooLargeError{Limit: r.max}
 	}
 	r.buf, r.data, r.event = nil, nil, Event{}
 	r.start, r.end, r.line, r.search = 0, 0, 0, 0

@@ -3,6 +3,7 @@ package sse
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func readAll(src io.Reader) ([]block, error) {
 	var out []block
 	for {
 		ev, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {
@@ -91,8 +92,8 @@ func TestNoWaitForTheNextByte(t *testing.T) {
 	t.Parallel()
 	src, w := io.Pipe()
 	go func() {
-		w.Write([]byte("data: a\r\r"))
 		// Nothing more comes and the pipe stays open: Next would hang.
+		_, _ = w.Write([]byte("data: a\r\r"))
 	}()
 	ev, err := NewReader(src).Next()
 	if err != nil || string(ev.Data) != "a" {
@@ -107,6 +108,10 @@ func TestTransportErrorDropsTheUnfinishedEvent(t *testing.T) {
 	if !errors.Is(err, cut) || len(got) != 1 || got[0].Data != "a" {
 		t.Fatalf("got %v, %v", got, err)
 	}
+	wrapped := fmt.Errorf("decompressing: %w", io.EOF)
+	if got, err := readFirst(io.MultiReader(strings.NewReader("data: a"), iotest.ErrReader(wrapped))); got != nil || err != wrapped { //nolint:errorlint // the very same
+		t.Fatalf("a wrapped EOF is a failure, got %v, %v", got, err)
+	}
 	r := NewReader(iotest.ErrReader(cut))
 	for range 3 {
 		if _, err := r.Next(); !errors.Is(err, cut) {
@@ -114,6 +119,8 @@ func TestTransportErrorDropsTheUnfinishedEvent(t *testing.T) {
 		}
 	}
 }
+
+func readFirst(src io.Reader) (*Event, error) { return NewReader(src).Next() }
 
 func TestLimit(t *testing.T) {
 	t.Parallel()
@@ -174,7 +181,7 @@ func TestMemoryGoesBack(t *testing.T) {
 		largest, last := 0, 0
 		for {
 			ev, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
@@ -196,7 +203,7 @@ func TestMemoryGoesBack(t *testing.T) {
 
 func TestNoProgress(t *testing.T) {
 	t.Parallel()
-	if _, err := NewReader(silent{}).Next(); err != io.ErrNoProgress {
+	if _, err := NewReader(silent{}).Next(); !errors.Is(err, io.ErrNoProgress) {
 		t.Fatalf("got %v", err)
 	}
 }
