@@ -82,8 +82,8 @@ type Answer struct {
 	Finish       Finish
 	NativeFinish string
 	// Complete: the end of the bytes is the end of the answer, terminator or not. Of a stream
-	// it says that every choice seen has a finish reason and none of them is FinishError; of a
-	// body that it can be read and is no error.
+	// it says that every choice seen has a finish reason and no error came, not even after
+	// them; of a body that it can be read and is no error.
 	Complete bool
 	// Terminated: the terminator was seen.
 	Terminated bool

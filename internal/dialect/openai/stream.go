@@ -88,10 +88,10 @@ func (st *stream) unreadable(ev *sse.Event, data []byte) dialect.Observation {
 func (st *stream) Answer() dialect.Answer {
 	a := st.answer
 	a.Finish, a.NativeFinish = st.end.finish, st.end.native
+	whole := a.Content
 	if st.op == dialect.OpGenerate {
-		a.Complete = !st.seen.empty() && st.seen == st.finished && a.Finish != dialect.FinishError
-	} else {
-		a.Complete = a.Content
+		whole = !st.seen.empty() && st.seen == st.finished
 	}
+	a.Complete = whole && !a.Error
 	return a
 }
