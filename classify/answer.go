@@ -1,0 +1,285 @@
+package classify
+
+import (
+	"strings"
+	"time"
+)
+
+// fact is a structural property of an answer that rules can ask for.
+type fact uint64
+
+const (
+	isJSON         fact = 1 << iota // an error envelope was found
+	isHTML                          // a web page
+	isPlain                         // words without markup
+	isEmpty                         // no body at all
+	isBlank                         // only whitespace or comments: keep-alives and then nothing
+	isChallenge                     // a bot check or access page of a CDN or firewall
+	isApp                           // a single-page application
+	isSuccess                       // the HTTP status says 2xx
+	isStream                        // events
+	isFirst                         // inside a stream, before content
+	isMid                           // inside a stream, after content
+	isCut                           // ended before its syntax or its stream did
+	isDone                          // a stream that says [DONE] and nothing else
+	isNoAnswer                      // a success without a choice, candidate or content block
+	isHollow                        // a choice without content, tool call, refusal or output tokens
+	isErrFinish                     // the answer's finish reason is an error
+	isBadCall                       // the model produced a tool call that does not parse
+	isBlocked                       // the prompt was blocked instead of answered
+	isRelayed                       // an aggregator relays what its own upstream said
+	isShape                         // the complaint points into the request: a field, a parameter, a location
+	isOpaque                        // the message is a bare word: "Error"
+	isBare                          // the message only restates the status: "Unauthorized"
+	isLimitZero                     // the limit that was hit is zero: waiting never helps
+	isDayQuota                      // a structured quota id names the day
+	isMinuteQuota                   // a structured quota id names the minute or second
+	isLongHint                      // the stated wait is longer than a rate limit's
+	isShortHint                     // a structured wait of at most 60s is stated
+	isAbsurdHint                    // the stated wait is longer than 31 days
+	namesModel                      // the words speak of a model
+	namesAccount                    // the words speak of the account, organization or key
+	isRejected                      // Anthropic's unified limits say which window is used up
+	isModelClaim                    // and it is a window of one model class
+	isShared                        // the provider resells other providers' models
+	isNamed                         // the words name the model that was asked for, or a similar id
+	namesThisModel                  // the words say "this model"
+	isJunk                          // a success that is JSON but no object
+)
+
+// answer is what was read of one attempt.
+type answer struct {
+	in       Input
+	status   int // the HTTP status or, in a success, the one that the envelope states; 0 is none
+	facts    fact
+	codes    []code
+	text     string // plainWords of all messages, one per line
+	raw      []string
+	hints    hints
+	traits   traits
+	provider string // canonical name
+
+	healthy bool
+	grams   grams
+	prompt  int // prompt tokens of the usage block
+}
+
+// code is one error code, type, status or reason, in canonical spelling.
+type code struct{ canon, at string }
+
+func (a *answer) has(f fact) bool { return a.facts&f == f }
+func (a *answer) set(f fact)      { a.facts |= f }
+func (a *answer) setIf(f fact, b bool) {
+	if b {
+		a.facts |= f
+	}
+}
+
+// read extracts everything that rules and hints ask for.
+func read(in Input) *answer {
+	a := &answer{in: in, status: in.Status, traits: traitsOf(in.Provider), provider: canonicalProvider(in.Provider)}
+	a.hints.now = in.Now
+	a.setIf(isSuccess, in.Status >= 200 && in.Status < 300)
+	a.setIf(isFirst, in.Phase == PhaseFirstEvent)
+	a.setIf(isMid, in.Phase == PhaseMidStream)
+	a.setIf(isShared, a.traits.reseller)
+	body := strings.ToValidUTF8(string(plainBody(in.Header, in.Body)), "\uFFFD")
+	a.readBody(body, len(in.Body) > maxBody)
+	if a.healthy {
+		return a
+	}
+	a.headerCodes()
+	a.finishText()
+	a.hints.read(a)
+	a.nameFacts()
+	return a
+}
+
+// headerCodes reads the codes that some upstreams put into headers.
+func (a *answer) headerCodes() {
+	for _, h := range [...]string{"X-Amzn-Errortype", "X-Vercel-Error", "X-Ms-Error-Code", "X-Error-Code"} {
+		if v := a.in.Header.Get(h); v != "" {
+			a.addCode(v, h)
+		}
+	}
+	if a.in.Header.Get("Anthropic-Ratelimit-Unified-Status") == "rejected" && a.status != 529 {
+		a.set(isRejected)
+		claim := a.in.Header.Get("Anthropic-Ratelimit-Unified-Representative-Claim")
+		a.setIf(isModelClaim, strings.HasPrefix(claim, "seven_day_") || strings.HasPrefix(claim, "five_hour_"))
+	}
+	if strings.EqualFold(a.in.Header.Get("Cf-Mitigated"), "challenge") {
+		a.set(isChallenge)
+	}
+}
+
+const maxCodes = 24
+
+func (a *answer) addCode(s, at string) {
+	if len(a.codes) >= maxCodes || len(s) > 160 {
+		return
+	}
+	if c := canonicalCode(s); c != "" {
+		a.codes = append(a.codes, code{c, at})
+	}
+}
+
+// canonicalCode makes codes comparable: lower case, letters and digits only; of AWS's
+// "ns#TypeException:uri" the type.
+func canonicalCode(s string) string {
+	if i := strings.LastIndexByte(s, '#'); i >= 0 {
+		s = s[i+1:]
+	}
+	if i := strings.Index(s, ":http"); i >= 0 {
+		s = s[:i]
+	}
+	var buf [160]byte
+	b := buf[:0]
+	for i := 0; i < len(s) && len(b) < cap(b); i++ {
+		switch c := s[i]; {
+		case c >= 'A' && c <= 'Z':
+			b = append(b, c+'a'-'A')
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			b = append(b, c)
+		}
+	}
+	c := string(b)
+	if t := strings.TrimSuffix(c, "exception"); t != "" {
+		return t
+	}
+	return c
+}
+
+// addText keeps a message for matching.
+func (a *answer) addText(s string) {
+	if s = strings.TrimSpace(s); s == "" || len(a.raw) >= 12 {
+		return
+	}
+	for _, r := range a.raw {
+		if r == s {
+			return
+		}
+	}
+	a.raw = append(a.raw, s)
+}
+
+// finishText builds the text that rules see.
+func (a *answer) finishText() {
+	if len(a.raw) == 0 {
+		return
+	}
+	n := 0
+	for _, r := range a.raw {
+		n += min(len(r), maxText) + 8
+	}
+	b := make([]byte, 0, min(n, maxAllText))
+	for i, r := range a.raw {
+		if len(b) > maxAllText-maxText {
+			break
+		}
+		at := len(b)
+		b = plainWords(b, r)
+		if i == 0 {
+			a.shapeOfMessage(string(b[at:]))
+		}
+		b = append(b, '\n')
+	}
+	a.text = string(b)
+	a.grams = gramsOf(a.text)
+	if a.status == 400 || a.status == 413 || a.status == 415 || a.status == 422 || a.status == 404 || a.status == 0 {
+		if cut := cutEcho(a); len(cut) < len(a.text) {
+			a.text = cut
+			a.grams = gramsOf(cut)
+		}
+	}
+}
+
+// bareWords are messages that say no more than the status.
+var bareWords = map[string]bool{
+	"unauthorized": true, "forbidden": true, "401 unauthorized": true, "403 forbidden": true, "authorization failed": true,
+	"authorization required": true, "access denied": true, "not authorized": true, "unauthenticated": true,
+	"authentication required": true, "401": true, "403": true, "401 authorization required": true,
+}
+
+func (a *answer) shapeOfMessage(first string) {
+	t := strings.Trim(first, " .!")
+	a.setIf(isOpaque, t == "error" || t == "unknown error" || t == "an error occurred")
+	a.setIf(isBare, bareWords[t])
+	// "messages.3.content: …", "contents[0].parts: …" point into the request.
+	for _, p := range [...]string{"messages.", "messages[", "messages:", "contents[", "tools.", "tools[", "input[", "system.", "tool_choice", "body.", "body ->"} {
+		if strings.HasPrefix(t, p) {
+			a.set(isShape)
+		}
+	}
+}
+
+var (
+	modelWords   = patterns("model", "models", "deployment", "endpoint", "模型", "モデル", "모델", "модел")
+	accountWords = patterns("account", "organization", "organisation", "api key", "your key", "team", "project", "trial key", "workspace", "subscription", "your plan", "账户", "账号", "用户", "アカウント", "계정")
+)
+
+// nameFacts finds out whether the words speak of a model or of an account.
+func (a *answer) nameFacts() {
+	for _, p := range modelWords {
+		if a.matches(p) {
+			a.set(namesModel)
+			break
+		}
+	}
+	a.setIf(namesThisModel, strings.Contains(a.text, "this model"))
+	for _, p := range accountWords {
+		if a.matches(p) {
+			a.set(namesAccount)
+			break
+		}
+	}
+	if m := a.in.Model; len(m) > 3 {
+		for _, r := range a.raw {
+			if containsFold(r, m) {
+				a.set(isNamed)
+			}
+		}
+	}
+}
+
+// matches reports whether the pattern is in the text, by the filter first.
+func (a *answer) matches(p pattern) bool {
+	if !a.grams.may(p.gram) {
+		return false
+	}
+	_, end := p.find(a.text)
+	return end > 0
+}
+
+func containsFold(s, sub string) bool {
+	return strings.Contains(strings.ToLower(s[:min(len(s), maxText)]), strings.ToLower(sub))
+}
+
+// grams is a filter over a text: which beginnings of patterns can be in it at all.
+type grams [64]uint64
+
+func gramsOf(s string) grams {
+	var g grams
+	for i := 0; i+3 <= len(s); i++ {
+		h := gram(s[i], s[i+1], s[i+2])
+		g[h>>6] |= 1 << (h & 63)
+	}
+	return g
+}
+
+func gram(a, b, c byte) uint16 {
+	return uint16((uint32(a)*0x9E5 + uint32(b)*0x1F35 + uint32(c)*0x6A09) >> 2 & 0xFFF)
+}
+
+// noGram is the gram of patterns that are too short to be filtered.
+const noGram = 1 << 15
+
+func gramOf(s string) uint16 {
+	if len(s) < 3 {
+		return noGram
+	}
+	return gram(s[0], s[1], s[2])
+}
+
+func (g *grams) may(h uint16) bool { return h == noGram || g[h>>6]&(1<<(h&63)) != 0 }
+
+func (a *answer) now() time.Time { return a.in.Now }

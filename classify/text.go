@@ -1,0 +1,232 @@
+package classify
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxText    = 4 << 10 // of one message
+	maxAllText = 8 << 10 // of all messages together
+	maxGap     = 120     // bytes that a "*" of a pattern stands for
+)
+
+// plainWords turns a message into the text that rules are matched against: lower case, spaces
+// collapsed, typographic quotes straightened, and quoted parts emptied, for what an upstream
+// puts in quotes are names, values and echoes, never its own words.
+func plainWords(b []byte, s string) []byte {
+	s = s[:min(len(s), maxText)]
+	start := len(b)
+	space := true
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRuneInString(s[i:])
+			switch r {
+			case '‘', '’':
+				b = append(b, '\'')
+			case '“', '”':
+				b = append(b, '"')
+			case '\u00a0', '\u3000':
+				b = append(b, ' ')
+			case '。':
+				b = append(b, ". "...)
+			case '：':
+				b = append(b, ':')
+			case '，':
+				b = append(b, ", "...)
+			case utf8.RuneError:
+				b = append(b, '?')
+			default:
+				b = append(b, s[i:i+n]...)
+			}
+			i += n
+			space = false
+			continue
+		case c == '"' || c == '`' || c == '\'' && opensQuote(s, i):
+			if end := closeQuote(s, i, c); end > 0 {
+				b = append(b, '\'', '\'')
+				i = end + 1
+				space = false
+				continue
+			}
+			b = append(b, c)
+			space = false
+		case c == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\''):
+			// An escaped quote is a quote: the message was quoted once more by a relay.
+			i++
+			continue
+		case c <= ' ':
+			if c == '\n' && !space && len(b) > start {
+				b = append(b, '.')
+			}
+			if !space {
+				b = append(b, ' ')
+			}
+			space = true
+		case c >= 'A' && c <= 'Z':
+			b = append(b, c+'a'-'A')
+			space = false
+		default:
+			b = append(b, c)
+			space = false
+		}
+		i++
+	}
+	return b
+}
+
+// opensQuote tells a single quote from an apostrophe.
+func opensQuote(s string, i int) bool {
+	return (i == 0 || !isWord(s[i-1])) && i+1 < len(s) && s[i+1] > ' '
+}
+
+// closeQuote returns where the quote that opens at i ends, 0 when it never does.
+func closeQuote(s string, i int, q byte) int {
+	for j := i + 1; j < len(s); j++ {
+		if s[j] != q {
+			continue
+		}
+		if q == '\'' && j+1 < len(s) && isWord(s[j+1]) {
+			continue
+		}
+		return j
+	}
+	return 0
+}
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// echoIntro are the words after which a complaint about the request's content repeats it. What
+// follows them is the caller's text and not the upstream's.
+var echoIntro = patterns(
+	"invalid * content*:", "invalid * value*:", "invalid * prompt*:", "invalid * message*:", "invalid * input*:", "invalid * text*:",
+	"invalid content*:", "invalid value*:", "invalid prompt*:", "invalid message*:", "invalid input*:", "invalid text*:", "invalid argument*:", "invalid parameter*:",
+	"invalid json*:", "invalid request*:", "invalid body*:", "malformed*:", "unexpected*:", "could not parse*:", "cannot parse*:",
+	"unable to parse*:", "failed to parse*:", "failed to deserialize*:", "could not process*:", "cannot process*:",
+	"unable to process*:", "failed to process*:", "unrecognized*:", "unknown field*:", "unknown parameter*:", "validation error*:",
+	"your prompt*:", "your message*:", "your input*:", "the prompt*:", "the message*:", "the input*:", "prompt:", "content:",
+	"user message:", "input_value=", "but got ", ", got ", "received:", "you sent:", "near:",
+)
+
+// cutEcho drops what a complaint about the request repeats of it.
+func cutEcho(a *answer) string {
+	text := a.text
+	for _, p := range echoIntro {
+		if !a.grams.may(p.gram) {
+			continue
+		}
+		if _, end := p.find(text); end > 0 && end < len(text) {
+			text = text[:end]
+		}
+	}
+	return text
+}
+
+// pattern is a compiled Text condition: fragments that must follow one another within one
+// sentence.
+type pattern struct {
+	frags   []string
+	wordEnd bool
+	gram    uint16 // of the first fragment, for the filter
+}
+
+func patterns(texts ...string) []pattern {
+	ps := make([]pattern, len(texts))
+	for i, t := range texts {
+		ps[i] = newPattern(t)
+	}
+	return ps
+}
+
+func newPattern(s string) pattern {
+	s = strings.ToLower(strings.TrimSpace(s))
+	var p pattern
+	if p.wordEnd = strings.HasSuffix(s, "$"); p.wordEnd {
+		s = s[:len(s)-1]
+	}
+	for f := range strings.SplitSeq(s, "*") {
+		if f = strings.Join(strings.Fields(f), " "); f != "" {
+			p.frags = append(p.frags, f)
+		}
+	}
+	p.gram = noGram
+	if len(p.frags) > 0 {
+		p.gram = gramOf(p.frags[0])
+	}
+	return p
+}
+
+// find returns where the pattern matches in text that plainWords made; end is 0 where it does not.
+func (p pattern) find(text string) (start, end int) {
+	if len(p.frags) == 0 {
+		return 0, 0
+	}
+	for from := 0; from < len(text); {
+		i := indexWord(text[from:], p.frags[0])
+		if i < 0 {
+			return 0, 0
+		}
+		i += from
+		if end, ok := p.tail(text, i+len(p.frags[0])); ok {
+			return i, end
+		}
+		from = i + len(p.frags[0])
+	}
+	return 0, 0
+}
+
+func (p pattern) tail(text string, at int) (end int, ok bool) {
+	for _, f := range p.frags[1:] {
+		window := text[at:min(len(text), at+maxGap+len(f))]
+		if i := sentenceEnd(window); i >= 0 && f[0] != '.' {
+			window = window[:i+1]
+		}
+		var i int
+		if isWord(f[0]) {
+			i = indexWord(window, f)
+		} else {
+			i = strings.Index(window, f)
+		}
+		if i < 0 {
+			return 0, false
+		}
+		at += i + len(f)
+	}
+	if p.wordEnd && at < len(text) && (isWord(text[at]) || text[at] == '.' && at+1 < len(text) && isWord(text[at+1])) {
+		return 0, false
+	}
+	return at, true
+}
+
+// indexWord is strings.Index, but a match must not begin inside an ASCII word.
+func indexWord(s, f string) int {
+	for from := 0; ; {
+		i := strings.Index(s[from:], f)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		if i == 0 || !isWord(f[0]) || !isWord(s[i-1]) {
+			return i
+		}
+		from = i + 1
+	}
+}
+
+func sentenceEnd(s string) int {
+	for from := 0; ; {
+		i := strings.IndexAny(s[from:], ".!?\n")
+		if i < 0 {
+			return -1
+		}
+		i += from
+		if s[i] == '\n' || i+1 < len(s) && s[i+1] == ' ' {
+			return i
+		}
+		from = i + 1
+	}
+}
