@@ -64,7 +64,7 @@ func (b *builder) listener(n *node) {
 	if keys.ok() {
 		for _, item := range keys.items {
 			if item.absent {
-				b.warnf(item, "the variable is not set, so this client key was left out")
+				b.warnf(item, "the variable is not set or empty, so this client key was left out")
 				continue
 			}
 			if !item.ok() {
@@ -85,7 +85,7 @@ func (b *builder) listener(n *node) {
 	switch {
 	case token == nil || token.bad:
 	case token.absent:
-		b.warnf(token, "the variable is not set, so there is no admin token")
+		b.warnf(token, "the variable is not set or empty, so there is no admin token")
 	default:
 		c.AdminToken = NewSecret(token.text)
 	}

@@ -20,8 +20,7 @@ func (b *builder) combos(n *node) {
 		case strings.Contains(e.key, "/"):
 			b.errorAt(e.pos, "combos", "%s is no name for a combo: a slash is between provider and model; use a dash", quote(e.key))
 			continue
-		case e.value.shape == shapeNull:
-			b.errorAt(e.pos, "combos", "the combo %s has no targets; add\n    targets: [provider/model]", quote(e.key))
+		case !e.value.ok():
 			continue
 		}
 		combo := &Combo{Name: e.key, Strategy: Priority, Relay: b.cfg.Relay}

@@ -63,7 +63,7 @@ func (b *builder) key(n *node, c *Connection) bool {
 		if at == nil {
 			at = file
 		}
-		b.warnf(at, "the variable is not set, so the connection %s of %s was left out", quote(c.ID), p.ID)
+		b.warnf(at, "the variable is not set or empty, so the connection %s of %s was left out", quote(c.ID), p.ID)
 		return false
 	case literal.ok():
 		if reason := badKey(literal.text); reason != "" {
@@ -73,7 +73,7 @@ func (b *builder) key(n *node, c *Connection) bool {
 		c.Key = NewSecret(literal.text)
 	case file.ok():
 		b.keyFile(file, c)
-	case literal == nil && file == nil && p.Known != nil && p.Known.NeedsKey() && p.baseURL == "" && c.baseURL == "" && len(p.Headers) == 0:
+	case literal == nil && file == nil && p.Known != nil && p.Known.NeedsKey() && p.baseURL == "" && c.baseURL == "" && len(p.Headers) == 0 && !n.anyBad():
 		b.errorf(n, "%s needs a key; add\n    api_key: \"${%s}\"", p.Known.Title, p.Known.KeyVariables[0])
 	}
 	return true

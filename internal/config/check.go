@@ -19,7 +19,11 @@ func (p *problems) check(n *node, s *spec, at string) {
 	}
 	form, fits := s.takes(n)
 	if n.shape.scalar() {
+		n.secret = form.kind == kindSecret
 		n.public = !form.private() || form.kind == kindURL && !strings.ContainsAny(n.raw, "@?")
+	}
+	if !fits && !form.private() {
+		n.publish()
 	}
 	switch {
 	case !fits && n.shape == shapeNull:
@@ -43,13 +47,14 @@ func (p *problems) check(n *node, s *spec, at string) {
 		p.checkObject(n, form, at)
 	case kindMap:
 		if form.nonEmpty && len(n.entries) == 0 {
-			p.errorf(n, "there is nothing here; add an entry, such as\n    %s: %s", n.path, sampleOf(n.path))
+			p.errorf(n, "there is nothing here; add an entry, such as\n    %s", lineOf(n.path))
 			return
 		}
 		for i := range n.entries {
 			e := &n.entries[i]
 			if len(form.enum) > 0 && !p.checkKind(n, e, form) {
 				e.value.bad = true
+				e.value.publish() // a cooldown, whatever its name
 				continue
 			}
 			p.check(e.value, form.elem, below(at, "*"))
@@ -81,6 +86,9 @@ func (p *problems) checkObject(n *node, s *spec, at string) {
 			p.errorAt(e.pos, n.path, "unknown key %s%s", quote(e.key), didYouMeanKey(e.key, s, at))
 		case !available(below(at, e.key)):
 			e.value.bad = true
+			if !f.private() {
+				e.value.publish()
+			}
 			p.errorAt(e.pos, e.value.path, notAvailable)
 		default:
 			p.check(e.value, &f.spec, below(at, e.key))
@@ -89,17 +97,18 @@ func (p *problems) checkObject(n *node, s *spec, at string) {
 	for _, f := range s.fields {
 		if f.required && n.get(f.key) == nil {
 			where := n.pos
-			p.errorAt(where, n.path, "the key %s is missing; add it, such as\n    %s: %s", f.key, f.key, f.sample())
+			p.errorAt(where, n.path, "the key %s is missing; add it, such as\n    %s", f.key, f.line())
 			n.bad = true
 		}
 	}
 }
 
-func sampleOf(key string) string {
+// lineOf is line for a key at the top of the file.
+func lineOf(key string) string {
 	if f := root.field(key); f != nil {
-		return f.sample()
+		return f.line()
 	}
-	return "…"
+	return key + ": …"
 }
 
 // didYouMeanKey suggests the nearest key, or says which there are.
@@ -117,17 +126,15 @@ func didYouMeanKey(key string, s *spec, at string) string {
 	return "; remove it, or use one of " + strings.Join(keys, ", ")
 }
 
-// sample is a value for a message that shows what to add.
-func (f *field) sample() string {
+// line is the key with a value, for a message that shows what to add.
+func (f *field) line() string {
 	switch {
-	case f.example != "":
-		return f.example
-	case f.def != "":
-		return f.def
 	case f.key == "providers":
-		return "\n      openai:\n        connections:\n          - {id: main, api_key: \"${OPENAI_API_KEY}\"}"
+		return "providers:\n      openai:\n        connections:\n          - {id: main, api_key: \"${OPENAI_API_KEY}\"}"
+	case f.example != "":
+		return f.key + ": " + f.example
 	}
-	return "…"
+	return f.key + ": " + or(f.def, "…")
 }
 
 func (p *problems) checkScalar(n *node, s *spec, at string) {

@@ -155,9 +155,12 @@ func (p *problems) finish() {
 		w.Position = p.src.position(pos{w.Line, w.Column})
 		w.Path, w.Message = p.src.scrub(w.Path), p.src.scrub(w.Message)
 	}
-	slices.SortStableFunc(p.errors, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	slices.SortStableFunc(p.errors, func(a, b *Error) int { return inOrder(a.Position, b.Position) })
+	slices.SortStableFunc(p.warnings, func(a, b Warning) int { return inOrder(a.Position, b.Position) })
+}
+
+func inOrder(a, b Position) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
 // err returns what was found in the order of the file, nil when nothing was.

@@ -62,7 +62,7 @@ func byKindField(layer, def, doc string) field {
 func kindNames() []string {
 	var names []string
 	for _, k := range resilience.Kinds() {
-		if k != resilience.KindUnknown {
+		if k != resilience.KindUnknown && k != resilience.KindCanceled { // no answer means either
 			names = append(names, k.String())
 		}
 	}

@@ -51,7 +51,7 @@ func parse(name string, src []byte, env func(string) (string, bool), read func(s
 	p.src.opaque = false
 	n := (&converter{problems: p, env: env}).convert(tree, "")
 	if n.shape != shapeMap && !n.bad {
-		p.errorf(n, "a configuration is a mapping, such as\n    providers:\n      openai:\n        connections:\n          - {id: main, api_key: \"${OPENAI_API_KEY}\"}")
+		p.errorf(n, "a configuration is a mapping, such as\n    %s", lineOf("providers"))
 	}
 	p.check(n, &root, "")
 	p.maskSecrets(n)
@@ -110,11 +110,12 @@ func (p *problems) maskSecrets(root *node) {
 }
 
 func (p *problems) maskValue(n *node) {
-	if n.shape != shapeString && commonWord(n.raw) || n.shape == shapeString && isVariable(n.raw) {
-		p.hideValue(n)
+	if n.expanded {
+		p.src.hide(n.text)
+	}
+	if n.shape == shapeString && isVariable(n.raw) || n.shape != shapeString && !n.secret && commonWord(n.raw) {
 		return
 	}
-	p.hideValue(n)
 	p.src.hide(n.raw)
 	if n.pos.line < 1 || n.pos.line > len(p.src.lines) {
 		return
@@ -123,7 +124,7 @@ func (p *problems) maskValue(n *node) {
 	from := min(max(n.pos.column, 1), len(line)+1)
 	rest := string(line[from-1:])
 	for _, open := range []string{"", `"`, "'"} {
-		if strings.HasPrefix(rest, open+n.raw+open) && n.raw != "" {
+		if strings.HasPrefix(rest, open+n.raw+open) && open+n.raw != "" {
 			to := from + len([]rune(n.raw)) + 2*len(open)
 			p.src.masks[n.pos.line] = append(p.src.masks[n.pos.line], span{from, to})
 			return
@@ -137,13 +138,6 @@ func (p *problems) maskValue(n *node) {
 			break
 		}
 		p.src.masks[i+1] = append(p.src.masks[i+1], span{1, 0})
-	}
-}
-
-// hideValue hides what the variables of a secret brought in.
-func (p *problems) hideValue(n *node) {
-	if n.expanded {
-		p.src.hide(n.text)
 	}
 }
 

@@ -25,10 +25,21 @@ const (
 
 // String says what was found, for messages.
 func (s shape) String() string {
-	return [...]string{"nothing", "a string", "a number", "a number", "a truth value", "a list", "a mapping"}[s]
+	return [...]string{"nothing", "a string", "a number", "a number with a fraction", "a truth value", "a list", "a mapping"}[s]
 }
 
 func (s shape) scalar() bool { return s < shapeList }
+
+// publish says that a value and all below it may be shown.
+func (n *node) publish() {
+	n.public = true
+	for _, e := range n.entries {
+		e.value.publish()
+	}
+	for _, item := range n.items {
+		item.publish()
+	}
+}
 
 // node is a value of the file: anchors and merge keys are resolved, variables are expanded.
 type node struct {
@@ -46,6 +57,7 @@ type node struct {
 	dropped []*node // values that were not taken over and must be hidden all the same
 
 	public bool // it stands where no secret belongs, so that it may be shown
+	secret bool // it stands where only a secret belongs, so that not even a number is shown
 	bad    bool // an error was reported about it: its value must not be used
 }
 

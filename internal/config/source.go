@@ -212,10 +212,10 @@ func (s *source) scrub(text string) string {
 	return text
 }
 
-// hide makes sure that a value appears in no message. Very short ones would hit
-// innocent text and are masked by their place only.
+// hide makes sure that a value appears in no message. Very short ones, and words of the
+// format, would hit innocent text and are masked by their place only.
 func (s *source) hide(value string) {
-	if value = strings.TrimSpace(value); len(value) < 6 || slices.Contains(s.secrets, value) {
+	if value = strings.TrimSpace(value); len(value) < 6 || knownKeys()[value] || slices.Contains(s.secrets, value) {
 		return
 	}
 	s.secrets = append(s.secrets, value)
@@ -255,7 +255,7 @@ func commonWord(word string) bool {
 	if len(word) <= 2 || isVariable(word) || knownKeys()[word] {
 		return true
 	}
-	return strings.Trim(word, "0123456789.:%hmsu") == "" && len(word) < 12
+	return len(word) <= 6 && strings.Trim(word, "0123456789.%hmsu") == ""
 }
 
 // syntaxMessage says in the words of this package what the YAML parser found.
