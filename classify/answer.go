@@ -53,7 +53,8 @@ type answer struct {
 	status   int // the HTTP status or, in a success, the one that the envelope states; 0 is none
 	facts    fact
 	codes    []code
-	text     string // plainWords of all messages, one per line
+	full     string // plainWords of all messages, one per line
+	text     string // the same without what may be an echo of the request
 	raw      []string
 	hints    hints
 	traits   traits
@@ -183,13 +184,11 @@ func (a *answer) finishText() {
 		}
 		b = append(b, '\n')
 	}
-	a.text = string(b)
+	a.full = string(b)
+	a.text = a.full
 	a.grams = gramsOf(a.text)
 	if a.status == 400 || a.status == 413 || a.status == 415 || a.status == 422 || a.status == 404 || a.status == 0 {
-		if cut := cutEcho(a); len(cut) < len(a.text) {
-			a.text = cut
-			a.grams = gramsOf(cut)
-		}
+		a.text = cutEcho(a)
 	}
 }
 
@@ -241,12 +240,15 @@ func (a *answer) nameFacts() {
 	}
 }
 
-// matches reports whether the pattern is in the text, by the filter first.
-func (a *answer) matches(p pattern) bool {
+// matches reports whether the pattern is in the upstream's own words.
+func (a *answer) matches(p pattern) bool { return a.matchesIn(a.text, p) }
+
+// matchesIn is matches for one of the two texts, by the filter first.
+func (a *answer) matchesIn(text string, p pattern) bool {
 	if !a.grams.may(p.gram) {
 		return false
 	}
-	_, end := p.find(a.text)
+	_, end := p.find(text)
 	return end > 0
 }
 

@@ -176,13 +176,6 @@ var shortUnits = map[string]float64{
 
 // read picks the hint that counts.
 func (h *hints) read(a *answer) {
-	h.now = a.in.Now
-	for i := range h.body {
-		// Body fields were read before the clock was known to the parser of points.
-		if !h.body[i].until.IsZero() {
-			h.body[i].wait = h.body[i].until.Sub(h.now)
-		}
-	}
 	header := a.in.Header
 	take := func(c hint) bool {
 		if !c.ok || h.best.ok {
@@ -210,20 +203,13 @@ func (h *hints) read(a *answer) {
 	take(headerHint(h, h.inner, "Retry-After-Ms", "body ", h.millis))
 	take(headerHint(h, h.inner, "Retry-After", "body ", h.retryAfter))
 	if !h.best.ok {
-		longest := hint{}
-		for _, b := range h.body {
-			if b.ok && b.wait <= maxHint && b.wait > 0 && (b.wait > longest.wait || !longest.ok) {
-				longest = b
-			} else if b.ok && !h.absurd.ok && (b.wait > maxHint || b.wait < 0) {
-				h.absurd = b
-			}
-		}
+		longest := h.longest()
 		take(longest)
 	}
 	take(resetHeaders(h, h.inner, "body ", a))
 	if !h.best.ok {
 		for _, r := range a.raw {
-			if take(proseHint(r, h.now, location(a.traits.zone))) {
+			if take(proseHint(r, h.now, a.zoneOf(r))) {
 				break
 			}
 		}
@@ -232,6 +218,50 @@ func (h *hints) read(a *answer) {
 	a.setIf(isLongHint, h.best.ok && h.best.wait > longHint)
 	a.setIf(isShortHint, h.best.ok && !h.best.prose && h.best.wait <= time.Minute)
 	a.setIf(isAbsurdHint, !h.best.ok && h.absurd.ok && h.absurd.wait > maxHint)
+}
+
+// longest returns the longest of the body's waits. A point in time is mostly rounded to the
+// second, so a duration that agrees with it is taken instead.
+func (h *hints) longest() hint {
+	var best hint
+	for _, b := range h.body {
+		switch {
+		case !b.ok:
+		case b.wait < 0 || b.wait > maxHint:
+			if !h.absurd.ok {
+				h.absurd = b
+			}
+		case b.wait > best.wait || !best.ok:
+			best = b
+		}
+	}
+	for _, b := range h.body {
+		if b.ok && b.until.IsZero() && !best.until.IsZero() && b.wait > 0 && best.wait-b.wait < 5*time.Second {
+			return b
+		}
+	}
+	return best
+}
+
+// zoneOf returns the zone of dates that a message writes without one: the provider's or, where
+// an aggregator names the provider that it quotes, that one's. Of strangers, Chinese ones write
+// Beijing time.
+func (a *answer) zoneOf(message string) *time.Location {
+	zone := a.traits.zone
+	if zone == "" {
+		name := strings.NewReplacer(".", "-", " ", "-").Replace(strings.ToLower(between(message, "rovider (", ")")))
+		zone = traitsOf(name).zone
+	}
+	if zone == "" {
+		for _, r := range message {
+			if r >= 0x4E00 && r <= 0x9FFF {
+				zone = "Asia/Shanghai"
+			} else if r >= 0x3040 && r <= 0x30FF {
+				return time.UTC
+			}
+		}
+	}
+	return location(zone)
 }
 
 func headerHint(h *hints, header http.Header, name, where string, parse func(v, source string) hint) hint {

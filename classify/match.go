@@ -3,6 +3,8 @@ package classify
 import (
 	"slices"
 	"strings"
+
+	"omniroute/resilience"
 )
 
 // compiled is a rule made ready for matching.
@@ -12,6 +14,7 @@ type compiled struct {
 	texts, nots []pattern
 	headerName  string
 	headerValue string
+	harmless    bool // the verdict changes no state, so an echo cannot do harm
 }
 
 type codePattern struct {
@@ -37,7 +40,8 @@ func (p codePattern) has(c string) bool {
 }
 
 func compile(r Rule) *compiled {
-	c := &compiled{Rule: r, texts: patterns(r.Text...), nots: patterns(r.Not...)}
+	c := &compiled{Rule: r, texts: patterns(r.Text...), nots: patterns(r.Not...),
+		harmless: r.Scope == resilience.ScopeRequest || r.Scope == resilience.ScopeClient || r.Scope == resilience.ScopeLocal}
 	for _, s := range r.Code {
 		c.codes = append(c.codes, newCodePattern(s))
 	}
@@ -72,9 +76,13 @@ func (r *compiled) match(a *answer) (m matched, ok bool) {
 			return m, false
 		}
 	}
+	text := a.text
+	if r.harmless {
+		text = a.full
+	}
 	if len(r.texts) > 0 {
 		for i := range r.texts {
-			if a.matches(r.texts[i]) {
+			if a.matchesIn(text, r.texts[i]) {
 				m.text = &r.texts[i]
 				break
 			}
@@ -84,7 +92,7 @@ func (r *compiled) match(a *answer) (m matched, ok bool) {
 		}
 	}
 	for i := range r.nots {
-		if a.matches(r.nots[i]) {
+		if a.matchesIn(text, r.nots[i]) {
 			return m, false
 		}
 	}

@@ -123,9 +123,6 @@ var wordRules = []Rule{
 		Not: []string{"billing_engine"},
 		by:  byResource, Scope: provider, Kind: timeout, Why: "the upstream took too long by its own clock",
 		Examples: ex(500, `{"error":{"message":"The request timed out."}}`)},
-	{ID: "text.day_utc", Status: st("2xx", "402", "403", "429"), Text: []string{"daily free allocation", "free-models-per-day", "daily free"}, window: "day:UTC",
-		Scope: connection, Kind: quota, Why: "an allowance that is renewed at midnight UTC",
-		Examples: ex(429, `{"errors":[{"message":"you have used up your daily free allocation","code":4999}]}`)},
 	{ID: "text.quota", Status: st("2xx", "400", "402", "403", "429"), Text: []string{
 		"per day", "/ day", "/day", "daily", "a day", "per month", "/ month", "/month", "monthly", "per week", "weekly", "/ week", "5-hour", "5 hour", "five-hour", "5h", "session usage limit", "session limit", "usage limit", "usage limits", "api usage limits", "free usage", "free quota", "free allocated quota", "free tier quota", "free trial", "rolling window", "rolling time window", "rolling 24", "quota will reset", "quota resets", "quota reset", "limit will reset", "resets in * h", "quota exhausted", "quota has been exhausted", "individual quota", "quota exceeded", "exceeded * quota", "quota limit", "no quota", "out of quota", "exceeds the service quota", "today", "plan limit", "subscription limit", "regain access",
 		"今日", "每日", "当日", "本月", "每月", "本周", "每周", "小时的使用上限", "使用上限", "额度已用完", "配额", "调用次数限额"},
