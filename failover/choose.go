@@ -1,0 +1,177 @@
+package failover
+
+import (
+	"time"
+)
+
+const firstRetry = 250 * time.Millisecond
+
+// next decides what to do when nothing is running.
+func (r *Request) next(now time.Time) Action {
+	switch {
+	case len(r.plan.Targets) == 0:
+		return r.giveUp(CauseNoConnection, now)
+	case r.dispatched >= r.plan.Limits.MaxAttempts:
+		return r.giveUp(CauseExhausted, now)
+	case !now.Before(r.Deadline()):
+		return r.giveUp(CauseDeadline, now)
+	}
+	if until, ok := r.worthWaiting(now); ok {
+		r.pausing, r.pauseFrom = patient, now
+		return Action{Type: Pause, Until: until}
+	}
+	if a := r.dispatchNext(now); a != nil {
+		return Action{Type: Dispatch, Attempt: a}
+	}
+	return r.wait(now)
+}
+
+// dispatchNext sends the first target that is eligible and was not tried yet. What is held only
+// by somebody's probe is left alone.
+func (r *Request) dispatchNext(now time.Time) *Attempt {
+	if r.dispatched >= r.plan.Limits.MaxAttempts {
+		return nil
+	}
+	for _, i := range r.order {
+		if !r.tried[i] && !r.unfit[i] {
+			if a := r.dispatch(i, now, false); a != nil {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// dispatch takes the target's permit and makes the attempt, or returns nil.
+func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
+	t := &r.plan.Targets[i]
+	acquire := t.Acquire
+	if alone {
+		acquire = t.AcquireAlone
+	}
+	permit, err := acquire()
+	if err != nil {
+		return nil
+	}
+	r.nextID++
+	r.dispatched++
+	r.tried[i] = true
+	if r.backAt == nil {
+		r.backAt = make([]time.Time, len(r.plan.Targets))
+	}
+	a := &Attempt{ID: r.nextID, Target: t, Probe: permit.Probe() || permit.Recheck(), permit: permit, start: now, record: len(r.records)}
+	a.Timeout, a.SuspectAfter = t.timing(r.plan.Limits, r.stream, permit.Probe())
+	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe})
+	r.running = append(r.running, a)
+	return a
+}
+
+// worthWaiting says whether to wait for a target of the entry that failed last rather than to
+// move to a later entry (law R2).
+func (r *Request) worthWaiting(now time.Time) (time.Time, bool) {
+	if !r.plan.Ordered || r.last < 0 || r.patience <= 0 {
+		return time.Time{}, false
+	}
+	entry := r.plan.Targets[r.last].Entry
+	later := false
+	for _, i := range r.order {
+		t := &r.plan.Targets[i]
+		if r.tried[i] || r.unfit[i] {
+			continue
+		}
+		if _, out := t.Check(); out {
+			continue
+		}
+		if t.Entry == entry {
+			return time.Time{}, false // a sibling is tried at once
+		}
+		later = true
+	}
+	if !later {
+		return time.Time{}, false // the room is the place to wait
+	}
+	best, at := -1, time.Time{}
+	for _, i := range r.order {
+		if r.plan.Targets[i].Entry != entry || !r.tried[i] || r.unfit[i] {
+			continue
+		}
+		until := r.backAt[i]
+		if until.IsZero() && r.plan.Limits.PatienceForAny {
+			until = now.Add(firstRetry)
+			if x, out := r.plan.Targets[i].Check(); out {
+				until = now.Add(x.RetryAfter)
+				if x.RetryAfter == 0 {
+					continue
+				}
+			}
+		}
+		if until.IsZero() || until.Sub(now) > r.patience || until.After(r.Deadline()) {
+			continue
+		}
+		if best < 0 || until.Before(at) {
+			best, at = i, until
+		}
+	}
+	if best < 0 {
+		return time.Time{}, false
+	}
+	r.last = best
+	if at.Before(now) {
+		at = now
+	}
+	return at, true
+}
+
+// wait decides when no target is eligible: try one again after a pause, recheck, wait for the
+// soonest recovery, or give up (laws R1, R3, V10).
+func (r *Request) wait(now time.Time) Action {
+	again, soonest, found := false, time.Duration(0), false
+	for _, i := range r.order {
+		if r.unfit[i] {
+			continue
+		}
+		x, out := r.plan.Targets[i].Check()
+		switch {
+		case !out:
+			again = again || r.tried[i]
+		case x.Held:
+			soonest, found = 0, true
+		case x.RetryAfter > 0 && (!found || x.RetryAfter < soonest):
+			soonest, found = x.RetryAfter, true
+		}
+	}
+	left := min(r.waitLeft, r.Deadline().Sub(now))
+	if r.plan.Targets[0].LocalOutage() {
+		// Nothing excludes the targets, yet asking them again would not reach them either.
+		return r.giveUp(CauseLocal, now)
+	}
+	if again {
+		pause := firstRetry << min(r.retries, 10)
+		if pause > left {
+			return r.giveUp(CauseExhausted, now)
+		}
+		r.retries++
+		r.pausing, r.pauseFrom = retrying, now
+		return Action{Type: Pause, Until: now.Add(pause)}
+	}
+	for _, i := range r.order {
+		if !r.tried[i] && !r.unfit[i] {
+			if a := r.dispatch(i, now, true); a != nil {
+				return Action{Type: Dispatch, Attempt: a}
+			}
+		}
+	}
+	if !found || left <= 0 || soonest > left {
+		return r.giveUp(CauseExhausted, now)
+	}
+	r.pausing, r.pauseFrom = inRoom, now
+	return Action{Type: Enter, Budget: left}
+}
+
+func (r *Request) giveUp(c Cause, now time.Time) Action {
+	if r.stop != nil {
+		c = CauseRequest
+	}
+	r.cause, r.over = c, true
+	return Action{Type: GiveUp}
+}
