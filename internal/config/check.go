@@ -18,11 +18,13 @@ func (p *problems) check(n *node, s *spec, at string) {
 		return
 	}
 	form, fits := s.takes(n)
-	if n.shape.scalar() {
+	nested := form.kind == kindObject || form.kind == kindMap
+	if n.shape.scalar() && !nested {
 		n.secret = form.kind == kindSecret
 		n.public = !form.private() || form.kind == kindURL && !strings.ContainsAny(n.raw, "@?")
 	}
-	if !fits && !form.private() {
+	// What stands in a mapping's place is a line that slipped, perhaps a secret's.
+	if !fits && !form.private() && !nested {
 		n.publish()
 	}
 	switch {
@@ -40,6 +42,18 @@ func (p *problems) check(n *node, s *spec, at string) {
 		return
 	case !fits:
 		p.errorf(n, "this must be %s, not %s", s.words(), n.shape)
+		return
+	}
+	if n.folded && !n.secret {
+		// Nothing but a key is that long. Mostly this is a line that lost its name, and it may
+		// have been a secret's.
+		n.public = false
+		p.errorf(n, "this value goes on in the next line; write it in one line, and check that each line below has its key")
+		return
+	}
+	if n.plain && strings.Contains(n.raw, ": ") && !n.secret {
+		n.public = false
+		p.errorf(n, "a comma or line break is missing within this value, before the next \"key: \"; add it, or put the text in quotes")
 		return
 	}
 	switch form.kind {
@@ -81,6 +95,10 @@ func (p *problems) checkObject(n *node, s *spec, at string) {
 		e := &n.entries[i]
 		f := s.field(e.key)
 		switch {
+		case f == nil && likeSecret(e.key):
+			e.value.bad = true
+			n.dropped = append(n.dropped, &node{shape: shapeString, pos: e.pos, raw: e.key, text: e.key, bad: true})
+			p.errorAt(e.pos, n.path, "this is no key that can stand here; check the lines above and below, one of them may have lost its indentation")
 		case f == nil:
 			e.value.bad = true
 			p.errorAt(e.pos, n.path, "unknown key %s%s", quote(e.key), didYouMeanKey(e.key, s, at))
@@ -109,6 +127,11 @@ func lineOf(key string) string {
 		return f.line()
 	}
 	return key + ": …"
+}
+
+// likeSecret reports whether a text that stands where a name should could be a key or token that slipped.
+func likeSecret(text string) bool {
+	return len(text) >= 12 && strings.ContainsAny(text, "0123456789")
 }
 
 // didYouMeanKey suggests the nearest key, or says which there are.

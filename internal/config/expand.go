@@ -41,6 +41,9 @@ func expand(text string, env func(string) (string, bool)) (expansion, error) {
 		}
 		e.any = true
 		value, set := env(name)
+		if !set {
+			value = ""
+		}
 		switch {
 		case hasDefault && value == "":
 			value, e.defaulted = def, true

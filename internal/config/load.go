@@ -91,32 +91,41 @@ func readRegular(path string, limit int64) ([]byte, error) {
 // maskSecrets remembers what must not be shown: every scalar that does not stand in a public place.
 func (p *problems) maskSecrets(root *node) {
 	p.src.masks = map[int][]span{}
-	var walk func(*node)
-	walk = func(n *node) {
-		if n == nil {
-			return
+	shown := map[string]bool{}
+	root.walk(func(n *node) {
+		if n.public {
+			shown[n.raw] = true
 		}
+	})
+	root.walk(func(n *node) {
 		if n.shape.scalar() && n.shape != shapeNull && !n.public {
-			p.maskValue(n)
+			p.maskValue(n, shown)
 		}
-		for i := range n.entries {
-			walk(n.entries[i].value)
-		}
-		for _, item := range slices.Concat(n.items, n.dropped) {
-			walk(item)
-		}
-	}
-	walk(root)
+	})
 }
 
-func (p *problems) maskValue(n *node) {
+// walk calls f for a value and all below it, dropped ones included.
+func (n *node) walk(f func(*node)) {
+	f(n)
+	for i := range n.entries {
+		n.entries[i].value.walk(f)
+	}
+	for _, item := range slices.Concat(n.items, n.dropped) {
+		item.walk(f)
+	}
+}
+
+// maskValue hides a value where it stands and, unless the same is shown elsewhere as what it is, in all messages.
+func (p *problems) maskValue(n *node, shown map[string]bool) {
 	if n.expanded {
 		p.src.hide(n.text)
 	}
 	if n.shape == shapeString && isVariable(n.raw) || n.shape != shapeString && !n.secret && commonWord(n.raw) {
 		return
 	}
-	p.src.hide(n.raw)
+	if n.secret || !shown[n.raw] {
+		p.src.hide(n.raw)
+	}
 	if n.pos.line < 1 || n.pos.line > len(p.src.lines) {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // pos is a place in the source, from 1.
@@ -30,14 +31,12 @@ func (s shape) String() string {
 
 func (s shape) scalar() bool { return s < shapeList }
 
-// publish says that a value and all below it may be shown.
+// publish says that a value may be shown, and the plain entries of a list. A mapping's may not: with lines in
+// disorder it could be anything.
 func (n *node) publish() {
 	n.public = true
-	for _, e := range n.entries {
-		e.value.publish()
-	}
 	for _, item := range n.items {
-		item.publish()
+		item.public = true
 	}
 }
 
@@ -50,6 +49,8 @@ type node struct {
 	text     string // a scalar's text, expanded
 	raw      string // the same before the expansion
 	expanded bool   // a variable was expanded in it, so that its shape says nothing about what is meant
+	plain    bool   // a string without quotes
+	folded   bool   // it goes over several lines
 	absent   bool   // it is empty because a ${VAR:-} is
 
 	entries []entry // of a mapping, merged ones after its own
@@ -123,8 +124,11 @@ func (c *converter) convert(tree ast.Node, path string) *node {
 	case *ast.NanNode:
 		c.scalar(n, shapeFloat, t.Token.Value)
 	case *ast.StringNode:
+		n.plain = t.Token.Type == token.StringType
+		n.folded = strings.Contains(strings.TrimSpace(t.Token.Origin), "\n")
 		c.scalar(n, shapeString, t.Value)
 	case *ast.LiteralNode:
+		n.folded = true
 		c.scalar(n, shapeString, t.Value.Value)
 	case *ast.SequenceNode:
 		n.shape = shapeList
@@ -178,13 +182,24 @@ func (c *converter) mapping(n *node, values []*ast.MappingValueNode) {
 	for _, v := range values {
 		at := keyPos(v)
 		if v.Key.IsMergeKey() {
-			merged = append(merged, c.merge(c.convert(v.Value, n.path))...)
+			from := c.convert(v.Value, n.path)
+			n.dropped = append(n.dropped, from)
+			merged = append(merged, c.merge(from)...)
 			continue
 		}
 		key, ok := c.key(v.Key)
 		if !ok {
 			c.errorAt(at, n.path, "a key must be plain text; write it as name: value")
 			n.dropped = append(n.dropped, c.convert(v.Value, n.path))
+			if k, ok := v.Key.(*ast.MappingKeyNode); ok {
+				n.dropped = append(n.dropped, c.convert(k.Value, n.path))
+			}
+			continue
+		}
+		if strings.ContainsAny(key, " \t\n") {
+			// No key has spaces. A colon was forgotten, and what follows may be a secret.
+			c.errorAt(at, n.path, "a key has no spaces; a colon or comma is missing here: write key: value")
+			n.dropped = append(n.dropped, &node{shape: shapeString, pos: at, raw: key, text: key}, c.convert(v.Value, n.path))
 			continue
 		}
 		path := join(n.path, key)

@@ -155,7 +155,7 @@ func (s *source) position(at pos) Position {
 
 // masked returns a line with *** for what must not be shown, and where the column is in it.
 func (s *source) masked(number, column int) (string, int) {
-	line := []rune(s.lines[number-1])
+	line := []rune(withoutComment(s.lines[number-1]))
 	column = min(column, len(line)+1)
 	spans := slices.Clone(s.masks[number])
 	if s.opaque {
@@ -184,6 +184,17 @@ func (s *source) masked(number, column int) (string, int) {
 	out = append(out, line[at-1:]...)
 	text := strings.TrimRight(s.scrub(string(out)), " \t")
 	return window(text, caret)
+}
+
+// withoutComment cuts a line before its comment, which could hold anything. A # within quotes is cut
+// at too: telling the two apart is for a parser, and this must be right where the text is wrong.
+func withoutComment(line string) string {
+	for i := range len(line) {
+		if line[i] == '#' && (i == 0 || strings.IndexByte(" \t\"'])},", line[i-1]) >= 0) {
+			return strings.TrimRight(line[:i], " \t")
+		}
+	}
+	return line
 }
 
 // window cuts a long line so that the caret stays in sight.
@@ -238,11 +249,7 @@ func unknownWords(line []rune) []span {
 		}
 		word := string(line[i:j])
 		key, isKey := strings.CutSuffix(word, ":")
-		// A comment is text that nobody needs here.
-		if strings.HasPrefix(word, "#") {
-			return append(spans, span{i + 1, 0})
-		}
-		if !isKey && !commonWord(key) {
+		if name := isKey && badName(key) == "" && !likeSecret(key); !name && !commonWord(key) {
 			spans = append(spans, span{i + 1, j + 1})
 		}
 		i = j
