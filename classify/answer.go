@@ -187,7 +187,7 @@ func (a *answer) finishText() {
 	a.full = string(b)
 	a.text = a.full
 	a.grams = gramsOf(a.text)
-	if a.status == 400 || a.status == 413 || a.status == 415 || a.status == 422 || a.status == 404 || a.status == 0 {
+	if refusesRequest(a.status) || a.status == 404 {
 		a.text = cutEcho(a)
 	}
 }

@@ -117,13 +117,49 @@ func (c *Classifier) Classify(in Input) resilience.Verdict {
 			return conclude(a, r, m, false)
 		}
 	}
-	for _, r := range c.rulesFor(in.Provider) {
+	rules := c.rulesFor(in.Provider)
+	r, m := first(rules, a)
+	if a.saysTooMuch(r, m, rules) {
+		a.set(isShape)
+		a.text = ""
+		r, m = first(rules, a)
+	}
+	return conclude(a, r, m, true)
+}
+
+// first returns the first rule that matches; the last built-in one always does.
+func first(rules []*compiled, a *answer) (*compiled, matched) {
+	for _, r := range rules {
 		if m, ok := r.match(a); ok {
-			return conclude(a, r, m, true)
+			return r, m
 		}
 	}
-	// The last built-in rule matches everything, so this is unreachable.
-	return resilience.Verdict{Scope: resilience.ScopeProvider, Rule: "default.unknown"}
+	return rules[len(rules)-1], matched{}
+}
+
+// saysTooMuch reports whether a refused request's words fit too many different causes to be the
+// upstream's own: then they are a prompt that it repeats. A real complaint has one cause.
+func (a *answer) saysTooMuch(r *compiled, m matched, rules []*compiled) bool {
+	if m.text == nil || m.code != nil || r.harmless || !refusesRequest(a.status) || len(a.text) < 80 {
+		return false
+	}
+	var kinds uint32
+	n := 0
+	for _, r := range rules {
+		if r.harmless || len(r.texts) == 0 || len(r.codes) > 0 || kinds&(1<<r.Kind) != 0 {
+			continue
+		}
+		if _, ok := r.match(a); ok {
+			kinds |= 1 << r.Kind
+			n++
+		}
+	}
+	return n >= 3
+}
+
+// refusesRequest reports whether the status complains about the request itself.
+func refusesRequest(status int) bool {
+	return status == 400 || status == 413 || status == 415 || status == 422
 }
 
 func (c *Classifier) rulesFor(provider string) []*compiled {

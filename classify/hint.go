@@ -248,7 +248,7 @@ func (h *hints) longest() hint {
 // Beijing time.
 func (a *answer) zoneOf(message string) *time.Location {
 	zone := a.traits.zone
-	if zone == "" {
+	if zone == "" && strings.Contains(message, "rovider (") {
 		name := strings.NewReplacer(".", "-", " ", "-").Replace(strings.ToLower(between(message, "rovider (", ")")))
 		zone = traitsOf(name).zone
 	}

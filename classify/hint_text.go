@@ -7,17 +7,31 @@ import (
 )
 
 // waitWords introduce a duration; what stands between them and the number is a few words at most.
-var waitWords = [...]string{
+var waitWords = words(
 	"try again in", "try again after", "try again once", "tried again in", "retry in", "retry after", "retry again in", "retry again after", "retried in", "retried after", "again after",
 	"wait for", "wait at least", "please wait", "must wait", "wait", "reset after", "resets after", "reset in", "resets in", "will reset in", "renews in", "refreshes in", "refresh in",
 	"available in", "available again in", "available after", "retry-after:", "retry_after:", "retry after:", "retry-after", "back in", "again in", "expires in", "cooldown of", "backoff for", "back off for",
 	"请在", "请等待", "等待", "请", "将在", "剩余", "再过", "après", "dans", "через", "in etwa", "あと",
-}
+)
 
 // dateWords introduce a date or a time of day.
-var dateWords = [...]string{
+var dateWords = words(
 	"reset at", "resets at", "reset on", "resets on", "resets", "access on", "access at", "available on", "available at", "again at", "again on", "until", "renews on", "renews at", "retry at", "after",
 	"将在", "将于", "限额将在", "于", "在", "到",
+)
+
+// word is an introduction with its gram, for the filter.
+type word struct {
+	s    string
+	gram uint16
+}
+
+func words(ss ...string) []word {
+	ws := make([]word, len(ss))
+	for i, s := range ss {
+		ws[i] = word{s, gramOf(s)}
+	}
+	return ws
 }
 
 // proseHint reads a wait from human language. Its numbers must be introduced by words that speak
@@ -34,13 +48,14 @@ func proseHint(raw string, now time.Time, zone *time.Location) hint {
 		return h
 	}
 	best := hint{}
+	grams := gramsOf(s)
 	for _, w := range dateWords {
-		for at := 0; ; {
-			i := strings.Index(s[at:], w)
+		for at := 0; grams.may(w.gram); {
+			i := strings.Index(s[at:], w.s)
 			if i < 0 {
 				break
 			}
-			at += i + len(w)
+			at += i + len(w.s)
 			if t, n := parseDate(s[at:], now, zone); n > 0 {
 				h := hint{wait: t.Sub(now), until: t, source: "text", given: strings.TrimSpace(s[at : at+n]), prose: true, ok: true}
 				if !best.ok || h.wait > best.wait {
@@ -53,14 +68,14 @@ func proseHint(raw string, now time.Time, zone *time.Location) hint {
 		return best
 	}
 	for _, w := range waitWords {
-		for at := 0; ; {
-			i := strings.Index(s[at:], w)
+		for at := 0; grams.may(w.gram); {
+			i := strings.Index(s[at:], w.s)
 			if i < 0 {
 				break
 			}
 			start := at + i
-			at = start + len(w)
-			if w[0] < 0x80 && start > 0 && isWord(s[start-1]) {
+			at = start + len(w.s)
+			if w.s[0] < 0x80 && start > 0 && isWord(s[start-1]) {
 				continue
 			}
 			if d, n := parseSpoken(s[at:]); n > 0 {

@@ -19,6 +19,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`\b[0-9a-fA-F]{24,}\b`), "***"},
 	{regexp.MustCompile(`\b[A-Za-z0-9+/_-]{40,}={0,2}`), "***"},
 	{regexp.MustCompile(`(?i)("(?:api[_-]?key|access[_-]?token|secret|password|authorization|token|cookie)"\s*:\s*")[^"]*`), "$1***"},
+	{regexp.MustCompile(`(?i)\b((?:access_|refresh_)?token|api[_-]?key|key|secret|password|passwd|signature|session)=[^\s"&<>]+`), "$1=***"},
 	{regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`), "*.*.*.*"},
 }
 

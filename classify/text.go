@@ -82,18 +82,28 @@ func opensQuote(s string, i int) bool {
 	return (i == 0 || !isWord(s[i-1])) && i+1 < len(s) && s[i+1] > ' '
 }
 
-// closeQuote returns where the quote that opens at i ends, 0 when it never does.
+// closeQuote returns where the quote that opens at i ends, 0 when it never does. A quotation
+// may hold quotations: what follows a space and begins a word opens one more.
 func closeQuote(s string, i int, q byte) int {
+	depth := 1
 	for j := i + 1; j < len(s); j++ {
-		if s[j] != q {
-			continue
+		switch {
+		case s[j] != q:
+		case q == '\'' && j+1 < len(s) && isWord(s[j+1]):
+			// An apostrophe.
+		case q != '\'' && s[j-1] <= ' ' && j+1 < len(s) && s[j+1] > ' ' && s[j+1] != q && !isStop(s[j+1]):
+			depth++
+		default:
+			if depth--; depth == 0 {
+				return j
+			}
 		}
-		if q == '\'' && j+1 < len(s) && isWord(s[j+1]) {
-			continue
-		}
-		return j
 	}
 	return 0
+}
+
+func isStop(c byte) bool {
+	return c == '.' || c == ',' || c == ';' || c == ')' || c == '?' || c == '!' || c == ':'
 }
 
 func isWord(c byte) bool {
@@ -122,6 +132,10 @@ func cutEcho(a *answer) string {
 		if _, end := p.find(text); end > 0 && end < len(text) {
 			text = text[:end]
 		}
+	}
+	// A quote that never closes was cut short: what follows it is a quotation as well.
+	if i := strings.IndexAny(text, "\"`"); i > 0 {
+		text = text[:i]
 	}
 	return text
 }

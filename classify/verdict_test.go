@@ -1,0 +1,193 @@
+package classify
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"omniroute/resilience"
+)
+
+// verdictCase is an answer and what must be made of it: "scope/kind", then flags of what else
+// must hold: "+person" needs a person, "-person" must not, "wait=MS".
+type verdictCase struct {
+	provider string
+	status   int
+	header   string
+	body     string
+	want     string
+}
+
+func (c verdictCase) run(t *testing.T, cl *Classifier, in Input) {
+	t.Helper()
+	in.Provider, in.Status, in.Body = c.provider, c.status, []byte(c.body)
+	if in.Now.IsZero() {
+		in.Now = exampleNow
+	}
+	in.Header = http.Header{}
+	for line := range strings.SplitSeq(c.header, "\n") {
+		if k, v, ok := strings.Cut(line, ": "); ok {
+			in.Header.Add(k, v)
+		}
+	}
+	v := cl.Classify(in)
+	r := NewResult("", v, in.Now)
+	fields := strings.Fields(c.want)
+	ok := false
+	for alt := range strings.SplitSeq(fields[0], "|") {
+		ok = ok || alt == r.Scope+"/"+r.Kind
+	}
+	for _, f := range fields[1:] {
+		switch {
+		case f == "+person":
+			ok = ok && r.Quarantine
+		case f == "-person":
+			ok = ok && !r.Quarantine
+		case f == "+same":
+			ok = ok && r.RetrySame
+		case f == "-same":
+			ok = ok && !r.RetrySame
+		case f == "-else":
+			ok = ok && !r.RetryElse
+		case f == "wait=none":
+			ok = ok && r.RetryAfterMs == nil
+		case strings.HasPrefix(f, "wait="):
+			ok = ok && r.RetryAfterMs != nil && fmt.Sprint(*r.RetryAfterMs) == f[5:]
+		default:
+			t.Fatalf("unknown expectation %q", f)
+		}
+	}
+	if !ok {
+		wait := "none"
+		if r.RetryAfterMs != nil {
+			wait = fmt.Sprint(*r.RetryAfterMs)
+		}
+		t.Errorf("%s %d %s\n\twant %s\n\tgot  %s/%s person=%v same=%v wait=%s by %s: %s", c.provider, c.status, c.body, c.want, r.Scope, r.Kind, r.Quarantine, r.RetrySame, wait, v.Rule, v.Evidence)
+	}
+	checkVerdict(t, c.body, in, v)
+}
+
+// TestUnknownProvidersAreRead has answers of upstreams that no rule names: what the envelopes,
+// codes and words of the trade have in common must be enough.
+func TestUnknownProvidersAreRead(t *testing.T) {
+	t.Parallel()
+	cl := classifier(t)
+	for _, c := range []verdictCase{
+		{"acme", 429, "", `{"error":{"message":"Requests per minute exceeded for this key, retry in 3 seconds"}}`, "connection/rate_limit wait=3000 +same"},
+		{"acme", 429, "", `{"error":{"message":"Model acme-7b is at its limit of 20 requests per minute"}}`, "model/rate_limit"},
+		{"acme", 429, "retry-after: 7200", `{"error":{"message":"Slow down"}}`, "connection/quota_exhausted wait=7200000 -same"},
+		{"acme", 429, "", `{"error":{"message":"Your weekly quota is used up, it resets in 3 days"}}`, "connection/quota_exhausted wait=259200000"},
+		{"acme", 403, "", `{"error":{"code":"model_access_denied","message":"Not in your tier"}}`, "model/permission"},
+		{"acme", 402, "", `{"message":"Your prepaid balance is exhausted"}`, "connection/billing +person"},
+		{"acme", 400, "", `{"error":{"message":"You do not have enough credits for this call","type":"invalid_request_error"}}`, "connection/billing +person"},
+		{"acme", 401, "", `{"error":"invalid_token","error_description":"The access token expired"}`, "connection/auth -person +same"},
+		{"acme", 401, "", `{"error":"invalid_token","error_description":"The token is malformed"}`, "connection/auth +person"},
+		{"acme", 401, "", `{"error":{"message":"Your API key was disabled by an administrator"}}`, "connection/auth +person"},
+		{"acme", 401, "", `{"success":false,"message":"Unauthorized"}`, "connection/auth -person"},
+		{"acme", 403, "", `{"error":{"message":"Forbidden"}}`, "connection/permission -person"},
+		{"acme", 404, "", `{"error":{"message":"unknown model 'acme-9'"}}`, "model/model_not_found"},
+		{"acme", 400, "", `{"error":{"message":"The model acme-1 has been retired, use acme-2","code":"bad_request"}}`, "model/model_not_found"},
+		{"acme", 400, "", `{"error":{"message":"model parameter is not valid: acme-x is not a valid model"}}`, "model/model_not_found"},
+		{"acme", 404, "", `{"error":{"message":"No batch found with id 'batch_1'"}}`, "client/invalid_request -else"},
+		{"acme", 404, "", `{"detail":"Not Found"}`, "connection/unknown"},
+		{"acme", 503, "", `{"error":{"message":"All replicas of acme-7b are busy, the queue is full"}}`, "provider/model_overloaded|model/model_overloaded +same"},
+		{"acme", 500, "", `{"error":{"message":"CUDA out of memory"}}`, "model/server_error"},
+		{"acme", 502, "content-type: text/html", `<html><head><title>Bad gateway</title></head></html>`, "provider/server_error"},
+		{"acme", 503, "content-type: text/html", `<html><head><title>Attention Required! | Shield</title></head></html>`, "provider/network -same"},
+		{"acme", 520, "", `error code: 520`, "provider/server_error"},
+		{"acme", 413, "", ``, "request/too_large"},
+		{"acme", 400, "", `{"error":{"message":"Your conversation of 9000 tokens does not fit: the maximum context length is 8192."}}`, "request/context_length"},
+		{"acme", 500, "", `{"error":"prompt exceeds the context window"}`, "request/context_length"},
+		{"acme", 400, "", `{"error":{"message":"Blocked by our content policy","code":"refused"}}`, "request/content_policy"},
+		{"acme", 400, "", `{"error":{"message":"tool_choice is not supported for this model"}}`, "request/invalid_request"},
+		{"acme", 400, "", `{"errors":[{"code":"E17","message":"quota exceeded for project, resets tomorrow"}]}`, "connection/quota_exhausted"},
+		{"acme", 429, "x-ratelimit-reset-after: 4", `{"code":"TOO_MANY_REQUESTS","msg":"slow"}`, "connection/rate_limit wait=4000"},
+		{"acme", 200, "", `{"code":40003,"msg":"rate limited, wait 2s","data":null}`, "connection/rate_limit wait=2000"},
+		{"acme", 200, "", `{"status":"error","error":{"type":"invalid_api_key","message":"bad key"}}`, "connection/auth +person"},
+		{"acme", 200, "content-type: text/event-stream", "event: error\ndata: {\"code\":\"unknown_x\",\"message\":\"oh no\"}\n\n", "provider/server_error"},
+		{"acme", 200, "content-type: text/event-stream", ":HTTP_STATUS/429\nevent: error\ndata: {\"code\":\"Throttling\",\"message\":\"Requests throttled\"}\n\n", "connection/rate_limit"},
+		{"acme", 200, "content-type: text/event-stream", "event: error\ndata: upstream overloaded\n\n", "provider/model_overloaded"},
+		{"acme", 451, "", ``, "provider/permission"},
+		{"acme", 403, "", `{"error":{"message":"This service is not available in your region"}}`, "provider/permission"},
+		{"acme", 403, "", `{"message":"Your account has been suspended due to a policy breach"}`, "connection/permission +person"},
+		{"acme", 429, "", `{"fault":{"faultstring":"Rate limit quota violation","detail":{"errorcode":"policies.ratelimit.QuotaViolation"}}}`, "connection/rate_limit"},
+		{"acme", 403, "content-type: application/xml", `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>User is not authorized to perform this</Message></Error>`, "connection/permission"},
+		{"acme", 503, "", `Service Unavailable`, "provider/server_error"},
+		{"acme", 503, "retry-after: 2", `{"error":{"message":"Service Unavailable"}}`, "provider/server_error wait=2000 +same"},
+		{"acme", 504, "", `stream timeout`, "provider/timeout"},
+		{"acme", 429, "", `{"error":{"message":"服务繁忙，请稍后再试"}}`, "provider/model_overloaded"},
+		{"acme", 429, "", `{"error":{"message":"请求过于频繁，请在 30 秒后重试"}}`, "connection/rate_limit wait=30000"},
+		{"acme", 402, "", `{"error":{"message":"账户余额不足，请充值"}}`, "connection/billing +person"},
+		{"acme", 401, "", `{"error":{"message":"无效的API密钥"}}`, "connection/auth +person"},
+		{"acme", 404, "", `{"error":{"message":"模型不存在: acme-9"}}`, "model/model_not_found"},
+		{"acme", 429, "", `{"error":{"message":"今日配额已用完"}}`, "connection/quota_exhausted"},
+		{"acme", 400, "", `{"error":{"message":"Error code: 429 - {'error': {'message': 'Rate limit reached', 'code': 'rate_limit_exceeded'}}"}}`, "connection/rate_limit|model/rate_limit"},
+		{"acme", 500, "", `{"error":{"message":"litellm.AuthenticationError: AnthropicException - {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"invalid x-api-key\"}}"}}`, "model/server_error -person"},
+		{"acme", 408, "", `{"error":{"message":"Request timeout"}}`, "provider/timeout"},
+		{"acme", 409, "", `{"error":{"message":"Conflict"}}`, "request/unknown"},
+		{"acme", 418, "", `{"error":{"message":"short and stout"}}`, "request/unknown"},
+		{"acme", 400, "", `{"error":{"message":"Invalid 'temperature': must be between 0 and 2","param":"temperature","type":"invalid_request_error"}}`, "client/invalid_request -else"},
+	} {
+		c.run(t, cl, Input{Dialect: "openai"})
+	}
+}
+
+// TestKnownQuirks has one answer for each trap that a provider is known for.
+func TestKnownQuirks(t *testing.T) {
+	t.Parallel()
+	cl := classifier(t)
+	for _, c := range []verdictCase{
+		// The same sentence is an empty wallet here and a throttle there.
+		{"openai", 429, "", `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota"}}`, "connection/billing +person"},
+		{"gemini", 429, "", `{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED"}}`, "model/rate_limit -person"},
+		{"dashscope", 429, "", `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, "model/rate_limit -person"},
+		// A short structured delay outranks a word; a per-day quota id outranks the delay.
+		{"gemini", 429, "", `{"error":{"code":429,"message":"Quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"38s"}]}}`, "model/rate_limit|connection/rate_limit wait=38000 +same"},
+		{"gemini", 429, "", `{"error":{"code":429,"message":"Quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier","quotaValue":"50"}]},{"@type":"x/google.rpc.RetryInfo","retryDelay":"26s"}]}}`, "model/quota_exhausted -same"},
+		{"gemini", 429, "", `{"error":{"code":429,"message":"Quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x/google.rpc.QuotaFailure","violations":[{"quotaId":"PerMinute","quotaValue":"0"}]},{"@type":"x/google.rpc.RetryInfo","retryDelay":"26s"}]}}`, "model/quota_exhausted +person wait=none"},
+		{"xai", 429, "", `{"code":"resource-exhausted","error":"Too many requests for team t and model grok-9. Your team's rate limit is - Requests per Minute (actual/limit): 0/0."}`, "model/permission +person"},
+		{"minimax", 200, "", `{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`, "connection/billing +person"},
+		{"zhipu", 429, "", `{"error":{"code":"1310","message":"Limit reached. It will reset at 2026-01-06 18:00:00"}}`, "connection/quota_exhausted wait=86400000"},
+		{"zhipu", 429, "", `{"type":"error","error":{"type":"rate_limit_error","message":"[1302][Rate limit reached for requests]"}}`, "connection/rate_limit -person"},
+		{"anthropic", 529, "", ``, "provider/model_overloaded"},
+		{"anthropic", 400, "", `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, "connection/billing +person"},
+		{"openai", 503, "", `{"error":{"code":"slow_down","message":"Slow down"}}`, "connection/rate_limit"},
+		{"openai", 429, "", `{"error":{"message":"Request too large for m on tokens per min (TPM): Limit 6000, Requested 14810","code":"rate_limit_exceeded","type":"tokens"}}`, "request/too_large"},
+		{"cohere", 498, "", `{"message":"blocked output: it resembles our blocklist"}`, "request/content_policy"},
+		{"groq", 498, "", `{"error":{"message":"Flex tier capacity exceeded","code":"capacity_exceeded"}}`, "model/model_overloaded"},
+		{"openrouter", 402, "", `{"error":{"code":402,"message":"You requested up to 900 tokens, but can only afford 120."}}`, "request/billing -person"},
+		{"openrouter", 200, "", `{"choices":[],"error":{"code":502,"message":"Worker local total request limit reached (33/32)"}}`, "model/model_overloaded"},
+		{"ollama", 500, "", `{"error":"the model runner has stopped"}`, "model/server_error"},
+		{"fireworks", 412, "", `{"error":{"code":"PRECONDITION_FAILED","message":"Account suspended for an unpaid invoice"}}`, "connection/billing +person"},
+		{"openai-codex", 200, "content-type: text/event-stream", "data: {\"type\":\"error\",\"status_code\":429,\"error\":{\"type\":\"usage_limit_reached\"},\"headers\":{\"X-Codex-Primary-Used-Percent\":\"100\",\"X-Codex-Primary-Reset-After-Seconds\":\"13873\"}}\n\n", "connection/quota_exhausted wait=13873000"},
+		{"bedrock", 400, "x-amzn-errortype: ValidationException", `{"message":"Input is too long for requested model."}`, "request/context_length"},
+		{"bedrock", 503, "x-amzn-errortype: ServiceUnavailableException", `{"message":"Too many connections, please wait."}`, "provider/server_error"},
+		{"nvidia-nim", 404, "", `{"status":404,"title":"Not Found","detail":"Function 'f-1': Not found for account 'a-1'"}`, "model/model_not_found"},
+	} {
+		c.run(t, cl, Input{})
+	}
+}
+
+// TestUnexplainedRateLimitFollowsTheConfiguration is what rate_limit_scope is for.
+func TestUnexplainedRateLimitFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	cl := classifier(t)
+	for _, tt := range []struct {
+		provider string
+		set      resilience.Scope
+		body     string
+		want     resilience.Scope
+	}{
+		{"acme", resilience.ScopeNone, ``, connection},
+		{"acme", model, ``, model},
+		{"groq", resilience.ScopeNone, ``, model},
+		{"groq", connection, ``, connection},
+		{"acme", connection, `{"error":{"message":"Too many requests for model x"}}`, model},
+	} {
+		v := cl.Classify(Input{Provider: tt.provider, RateLimitScope: tt.set, Status: 429, Body: []byte(tt.body), Now: exampleNow})
+		if v.Scope != tt.want || v.Kind != rateLimit {
+			t.Errorf("%s with rate_limit_scope %v: got %v/%v, want scope %v", tt.provider, tt.set, v.Scope, v.Kind, tt.want)
+		}
+	}
+}
