@@ -24,7 +24,8 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 // Backup writes a consistent copy of the store at path to a new file, readable by its owner
 // alone. The store may be in use by a running gateway. The copy is complete when the file
 // appears under its name, and it is never written over a file that exists. To restore it, stop
-// the gateway and put the copy in the store's place.
+// the gateway, remove the files that end in -wal and -shm beside the store, and put the copy in
+// the store's place.
 func Backup(ctx context.Context, path, file string) error {
 	if info, err := os.Stat(path); err != nil {
 		return explain(path, "find it", err)

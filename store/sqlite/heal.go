@@ -25,11 +25,25 @@ func (s *Store) present(ctx context.Context) error {
 	case err == nil && os.SameFile(info, s.file):
 		return nil
 	case err == nil:
+		s.dropLog()
 		return &Error{Path: s.path, Reason: ErrReplaced, Advice: "Restart the gateway so that it reads the new file"}
 	case !errors.Is(err, fs.ErrNotExist):
 		return explain(s.path, "look at it", err)
 	}
 	return s.writeAnew(ctx)
+}
+
+// dropLog removes the log of this connection where another file has taken the path: SQLite would
+// play it into that one.
+func (s *Store) dropLog() {
+	file, err := os.Stat(s.path)
+	if err != nil || s.file == nil || os.SameFile(file, s.file) {
+		return
+	}
+	if log, err := os.Stat(s.path + "-wal"); err == nil && s.log != nil && os.SameFile(log, s.log) {
+		_ = os.Remove(s.path + "-wal")
+		_ = os.Remove(s.path + "-shm")
+	}
 }
 
 func (s *Store) writeAnew(ctx context.Context) error {

@@ -19,9 +19,13 @@ import (
 // may be opened for writing: nil, or an *Error with ErrDamaged, ErrNewer or ErrForeign, or one
 // of the reasons that a healthy file may have.
 func inspect(ctx context.Context, path string, busy time.Duration) (err error) {
-	if size(path) == 0 && size(path+"-wal") > 0 {
+	switch n := size(path); {
+	case n == 0 && size(path+"-wal") > 0:
 		// SQLite would take it for a new file and throw away the log.
 		return damaged(path, errors.New("the file is empty, but there is a log for it"))
+	case n > 0 && n < smallestPage:
+		// This too it would take for a new file, whatever the few bytes are.
+		return damaged(path, fmt.Errorf("the file has %d bytes, which is less than a page", n))
 	}
 	c, err := dial(ctx, path, readerParams(path, busy))
 	if err != nil {
@@ -90,6 +94,9 @@ func readerParams(path string, busy time.Duration) url.Values {
 	}
 	return q
 }
+
+// smallestPage is the smallest page that SQLite knows, in bytes: no file is shorter.
+const smallestPage = 512
 
 func size(file string) int64 {
 	info, err := os.Stat(file)

@@ -4,6 +4,7 @@ import (
 	"context"
 	sqldriver "database/sql/driver"
 	"errors"
+	"slices"
 
 	"omniroute/resilience"
 )
@@ -52,28 +53,81 @@ func (s *Store) Load(ctx context.Context) ([]resilience.Record, error) {
 	return records, err
 }
 
-func (s *Store) load(ctx context.Context) (records []resilience.Record, err error) {
+func (s *Store) load(ctx context.Context) ([]resilience.Record, error) {
 	s.skipped = nil
-	var in interner
-	n := 0
+	l := &loading{ctx: ctx, conn: s.conn}
 	for _, t := range tables {
-		err := s.conn.query(ctx, t.scan(), nil, func(row []sqldriver.Value) error {
-			if n++; n%512 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			text, _ := row[0].(string)
-			r, reason := parseRow(text, &in)
-			if reason != "" {
-				s.skipped = append(s.skipped, Skipped{t.name, r.Key, reason})
-				return nil
-			}
-			r.Layer = t.layer
-			records = append(records, r)
-			return nil
-		})
+		err := l.scan(t, t.joinedScan(), readJoined)
+		if errors.Is(err, errAmbiguous) {
+			err = l.scan(t, t.plainScan(), plainRow)
+		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return records, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.skipped = l.skipped
+	return l.all(), nil
+}
+
+func readJoined(values []sqldriver.Value) (row, error) {
+	text, _ := values[0].(string)
+	return splitRow(text)
+}
+
+// loading gathers what the scans of one Load give.
+type loading struct {
+	ctx     context.Context
+	conn    *conn
+	in      interner
+	rows    int
+	skipped []Skipped
+	// Records go into pieces that are joined once: a slice that grows would be copied over and over.
+	full    [][]resilience.Record
+	records []resilience.Record
+}
+
+// scan takes every row of a table, or none of it when it returns an error.
+func (l *loading) scan(t table, sql string, read func([]sqldriver.Value) (row, error)) error {
+	l.full, l.records = append(l.full, l.records), nil
+	skipped, pieces := len(l.skipped), len(l.full)
+	err := l.conn.query(l.ctx, sql, nil, func(values []sqldriver.Value) error {
+		if l.rows++; l.rows%512 == 0 && l.ctx.Err() != nil {
+			return l.ctx.Err()
+		}
+		r, err := read(values)
+		if errors.Is(err, errAmbiguous) {
+			return err
+		}
+		if err != nil {
+			l.skipped = append(l.skipped, Skipped{Table: t.name, Reason: err.Error()})
+			return nil
+		}
+		rec, reason := r.record(&l.in)
+		if reason != "" {
+			l.skipped = append(l.skipped, Skipped{t.name, rec.Key, reason})
+			return nil
+		}
+		rec.Layer = t.layer
+		l.add(rec)
+		return nil
+	})
+	if err != nil {
+		l.skipped, l.full, l.records = l.skipped[:skipped], l.full[:pieces], nil
+	}
+	return err
+}
+
+func (l *loading) add(r resilience.Record) {
+	if len(l.records) == cap(l.records) {
+		l.full = append(l.full, l.records)
+		l.records = make([]resilience.Record, 0, min(max(2*len(l.records), 16), 8192))
+	}
+	l.records = append(l.records, r)
+}
+
+func (l *loading) all() []resilience.Record {
+	return slices.Concat(append(l.full[:len(l.full):len(l.full)], l.records)...)
 }

@@ -46,6 +46,7 @@ type Store struct {
 	conn    *conn // nil once closed
 	stmts   [len(tables)]statements
 	file    fs.FileInfo // identity of the open file
+	log     fs.FileInfo // and of its log, nil where there is none
 	moved   string
 	why     error
 	skipped []Skipped
@@ -160,6 +161,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if s.file, err = os.Stat(s.path); err != nil {
 		return explain(s.path, "look at it", err)
 	}
+	s.log, _ = os.Stat(s.path + "-wal")
 	return nil
 }
 
@@ -180,6 +182,7 @@ func (s *Store) disconnect() error {
 	}
 	errs = append(errs, s.conn.close())
 	s.conn = nil
+	s.dropLog()
 	return errors.Join(errs...)
 }
 
