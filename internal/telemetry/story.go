@@ -1,4 +1,5 @@
-// Package telemetry holds what is told of requests: to logs, to the admin API, to metrics.
+// Package telemetry holds what the gateway tells about its requests. It has types only: who makes
+// a story and who keeps it need not know each other.
 package telemetry
 
 import (
@@ -8,23 +9,31 @@ import (
 	"omniroute/internal/dialect"
 )
 
-// Story is what happened to one client request. It never holds a prompt, an answer or a secret.
+// Story is what became of one request of a client. It holds no prompt, no answer and no secret.
+// Whoever gets one may keep it: nobody changes it any more.
 type Story struct {
-	ID       string
-	At       time.Time
-	Duration time.Duration
-	// Method and Path are the client's; Model is the name that it asked for and Route what the
-	// name stood for, empty when it stood for nothing.
-	Method, Path string
-	Model, Route string
-	Stream       bool
-	// Status is what the client got; 499 when it had left.
+	// ID is the request id that the client was given.
+	ID string
+	// At is when the request came.
+	At time.Time
+	// Dialect, Method and Path are how the client asked, Model what it asked for.
+	Dialect, Method, Path, Model string
+	// Route is the name of the plan that Model stands for, empty when it stands for nothing.
+	Route string
+	// Stream says that the client asked for a stream.
+	Stream bool
+	// Status is the HTTP status that the client got, 499 when it left before the end.
 	Status int
-	// FirstContent is when the answer began, 0 when none did.
-	FirstContent time.Duration
-	// Error is the code of the error that the client got, or why its stream broke off.
-	Error    string
-	Usage    dialect.Usage
+	// Code is the error code that the client got, empty for an answer. Broke is why an answer
+	// ended in the middle.
+	Code, Broke string
+	// Usage is what the upstream said of tokens.
+	Usage dialect.Usage
+	// Duration is the time to the end of the answer. FirstContent is the time to the first content
+	// that the client got, 0 when it got none.
+	Duration, FirstContent time.Duration
+	// Attempts are all upstream calls in the order of their dispatch. Skipped are the targets that
+	// were not tried, where the request failed.
 	Attempts []failover.Record
 	Skipped  []failover.Skip
 }

@@ -1,0 +1,110 @@
+package route
+
+import (
+	"omniroute/failover"
+	"omniroute/resilience"
+)
+
+// Candidate is one target as a request for the route would meet it now.
+type Candidate struct {
+	Provider   string `json:"provider"`
+	Connection string `json:"connection"`
+	Model      string `json:"model"`
+	// Eligible says that the target would be dispatched to.
+	Eligible bool `json:"eligible"`
+	// Layer and Kind say who turns traffic away and why; null for an eligible target, and Kind for
+	// an operator's own exclusion.
+	Layer *resilience.Layer `json:"layer"`
+	Kind  *resilience.Kind  `json:"kind"`
+	// Until is the end of the exclusion, null where there is none that is known.
+	Until resilience.Timestamp `json:"until"`
+	// RetryAfterMs is how long until a request may pass, an early probe included; 0 where that is
+	// not known, and for an eligible target.
+	RetryAfterMs int64 `json:"retry_after_ms"`
+	// Reason is a sentence for people.
+	Reason string `json:"reason"`
+}
+
+// Explain returns every target in the order in which the next request would try them, and whether
+// it would. It asks the gates what a request asks, and changes nothing.
+func Explain(r *Route) []Candidate {
+	order := r.Peek()
+	if order == nil {
+		order = make([]int, len(r.Plan.Targets))
+		for i := range order {
+			order[i] = i
+		}
+	}
+	out := make([]Candidate, 0, len(order))
+	eligible := false
+	for _, i := range order {
+		c := candidate(&r.Plan.Targets[i], false)
+		eligible = eligible || c.Eligible
+		out = append(out, c)
+	}
+	if eligible {
+		return out
+	}
+	// A request without any other target looks after long exclusions sooner.
+	for at, i := range order {
+		if c := candidate(&r.Plan.Targets[i], true); c.Eligible {
+			out[at] = c
+			break
+		}
+	}
+	return out
+}
+
+func candidate(t *failover.Target, alone bool) Candidate {
+	key := t.Key()
+	c := Candidate{Provider: key.Provider, Connection: key.Connection, Model: key.Model}
+	x, out, asProbe := t.Standing(alone)
+	switch {
+	case !out && !asProbe:
+		c.Eligible, c.Reason = true, "nothing is known against it"
+		return c
+	case !out && alone:
+		c.Eligible, c.Reason = true, "it is out, but as the only target it would be looked at again"
+		return c
+	case !out:
+		c.Eligible, c.Reason = true, "an exclusion is due, so this request would find out whether it is over"
+		return c
+	}
+	c.Layer, c.Until = &x.Layer, resilience.Timestamp{Time: x.Until}
+	if x.Layer != resilience.LayerOperator {
+		c.Kind = &x.Kind
+	}
+	// Rounded up: whoever comes then is not too early.
+	c.RetryAfterMs = (x.RetryAfter.Nanoseconds() + 999_999) / 1_000_000
+	c.Reason = why(x)
+	return c
+}
+
+// why puts an exclusion into words.
+func why(x resilience.Exclusion) string {
+	var text string
+	switch x.Layer {
+	case resilience.LayerBreaker:
+		text = "the provider's circuit breaker is open"
+	case resilience.LayerConnection:
+		text = "the connection cools down"
+	case resilience.LayerModel:
+		text = "the model is locked out on this connection"
+	default:
+		text = "an operator took it out"
+		if x.Reason != "" {
+			text += ": " + x.Reason
+		}
+		return text
+	}
+	switch {
+	case x.Held:
+		text += ", and a probe is finding out whether it is well"
+	case x.Until.IsZero():
+		text += " until a person acts"
+	}
+	if x.Reason != "" {
+		text += " (" + x.Reason + ")"
+	}
+	return text
+}
