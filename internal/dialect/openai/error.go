@@ -153,3 +153,6 @@ func readErrorMember(s *jsonscan.Scanner, key string, e *dialect.UpstreamError) 
 		*to = value
 	}
 }
+
+// Terminator returns what ends a stream, for upstreams that leave it out after a finish reason.
+func (Dialect) Terminator() []byte { return []byte("data: [DONE]\n\n") }

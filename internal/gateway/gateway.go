@@ -1,0 +1,200 @@
+// Package gateway is the client API over HTTP: it checks keys and sizes, reads what a request
+// asks for, and hands it to the relay. Whatever goes wrong before that is answered here, in the
+// client's own dialect. It knows nothing of targets and gates.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"omniroute/classify"
+	"omniroute/failover"
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/openai"
+	"omniroute/internal/relay"
+	"omniroute/internal/route"
+	"omniroute/internal/telemetry"
+)
+
+// Options are what a Gateway works with. Router, Runner and Classifier are needed.
+type Options struct {
+	// Router and Classifier return what the configuration in force has made; both may change
+	// while requests run.
+	Router     func() *route.Router
+	Classifier func() *classify.Classifier
+	Runner     *failover.Runner
+	// Observe is told the story of each request at its end.
+	Observe func(telemetry.Story)
+	// Logger gets one line a request. Defaults to slog.Default.
+	Logger *slog.Logger
+	// Dial replaces the way to upstreams, for tests on a network in memory.
+	Dial func(ctx context.Context, network, address string) (relay.Conn, error)
+}
+
+// Gateway is the handler of the client API. It is safe for concurrent use.
+type Gateway struct {
+	o        Options
+	log      *slog.Logger
+	mux      *http.ServeMux
+	relay    *relay.Relay
+	draining atomic.Bool
+	panics   atomic.Int64
+}
+
+// New returns a Gateway.
+func New(o Options) *Gateway {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	g := &Gateway{o: o, log: o.Logger, mux: http.NewServeMux()}
+	g.relay = relay.New(relay.Options{Runner: o.Runner, Classifier: o.Classifier, Logger: o.Logger, Observe: g.observe, Dial: o.Dial})
+	g.mux.HandleFunc("GET /v1/models", g.models)
+	g.mux.HandleFunc("GET /v1/models/{id...}", g.model)
+	g.mux.HandleFunc("POST /v1/{path...}", g.generate)
+	g.mux.HandleFunc("/v1/{path...}", g.noSuchCall)
+	g.mux.HandleFunc("/", g.noSuchCall)
+	return g
+}
+
+// Drain makes every further request fail with shutting_down.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+// Close waits for what cancelled attempts have left behind. No request may be running.
+func (g *Gateway) Close() { g.relay.Close() }
+
+// Panics returns how many requests ended in a recovered panic, which is always a bug.
+func (g *Gateway) Panics() int64 { return g.panics.Load() }
+
+var chat dialect.Dialect = openai.Dialect{}
+
+// ServeHTTP answers one request.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := requestID(r)
+	w.Header()["X-Request-Id"] = []string{id}
+	r = r.WithContext(context.WithValue(r.Context(), idKey{}, id))
+	defer g.recover(w, r)
+	switch {
+	case r.Header.Get("Upgrade") != "":
+		w.Header().Set("Upgrade", "HTTP/1.1")
+		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusUpgradeRequired, Message: "WebSockets are not served here; use HTTP."})
+	case !g.o.Router().Config().ClientAllowed(presentedKey(r)):
+		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeInvalidAPIKey,
+			Message: "This gateway does not know the key; send one of its client keys as \"Authorization: Bearer KEY\"."})
+	case g.draining.Load():
+		w.Header().Set("Connection", "close")
+		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeShuttingDown, Message: "The gateway is shutting down.", RetryAfter: time.Second})
+	default:
+		g.mux.ServeHTTP(w, r)
+	}
+}
+
+// recover answers for a bug. A stream that has begun is cut, so that no client takes it for whole.
+func (g *Gateway) recover(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	g.panics.Add(1)
+	g.log.Error("a request has panicked; this is a bug", "request_id", idOf(r), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if w.Header().Get("X-Omniroute-Attempts") != "" {
+		panic(http.ErrAbortHandler)
+	}
+	g.fail(w, r, &dialect.ErrorReport{Status: http.StatusInternalServerError, Message: "The gateway has failed; its log says more under this request id."})
+}
+
+// generate relays every POST that names a model.
+func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
+	router := g.o.Router()
+	body, report := readBody(w, r, router.Config().MaxBody)
+	if report != nil {
+		g.fail(w, r, report)
+		return
+	}
+	asked, err := read(r, body)
+	if err != nil {
+		g.fail(w, r, refusal(err))
+		return
+	}
+	to, err := router.Resolve("openai", asked.Model)
+	if err != nil {
+		g.fail(w, r, refusal(err))
+		return
+	}
+	g.relay.Serve(w, r, &relay.Request{ID: idOf(r), Route: to, Dialect: chat, Asked: asked})
+}
+
+func (g *Gateway) noSuchCall(w http.ResponseWriter, r *http.Request) {
+	rep := &dialect.ErrorReport{Status: http.StatusNotFound,
+		Message: fmt.Sprintf("There is no %s %s here; try POST /v1/chat/completions or GET /v1/models.", r.Method, cleanPath(r.URL.Path))}
+	if strings.HasPrefix(r.URL.Path, "/v1/") && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		rep.Status = http.StatusMethodNotAllowed
+		w.Header().Set("Allow", "GET, POST")
+	}
+	g.fail(w, r, rep)
+}
+
+// cleanPath bounds what an error repeats of a path.
+func cleanPath(p string) string {
+	if len(p) > 100 {
+		p = p[:100] + "…"
+	}
+	return strings.ToValidUTF8(p, "?")
+}
+
+// fail answers a request that did not come to be relayed.
+func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, rep *dialect.ErrorReport) {
+	status := rep.StatusCode()
+	relay.WriteError(w, chat, rep, status == http.StatusServiceUnavailable)
+	g.observe(telemetry.Story{ID: idOf(r), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: chat.Name(), Status: status, Code: errorWord(rep)})
+}
+
+func errorWord(rep *dialect.ErrorReport) string {
+	if rep.Code != "" {
+		return rep.Code
+	}
+	return "invalid_request"
+}
+
+// observe logs a request's story and passes it on.
+func (g *Gateway) observe(s telemetry.Story) {
+	level := slog.LevelInfo
+	if s.Status >= 500 {
+		level = slog.LevelWarn
+	}
+	if g.log.Enabled(context.Background(), level) {
+		attrs := []slog.Attr{slog.String("id", s.ID), slog.Int("status", s.Status), slog.Duration("took", s.Duration.Round(time.Microsecond))}
+		if s.Model != "" {
+			attrs = append(attrs, slog.String("model", clip(s.Model)), slog.Int("attempts", len(s.Attempts)))
+		}
+		if s.FirstContent > 0 {
+			attrs = append(attrs, slog.Duration("first", s.FirstContent.Round(time.Microsecond)))
+		}
+		if n := len(s.Attempts); n > 0 {
+			attrs = append(attrs, slog.String("target", s.Attempts[n-1].Key.String()))
+		}
+		if why := cmp.Or(s.Broke, s.Code); why != "" {
+			attrs = append(attrs, slog.String("error", why))
+		}
+		g.log.LogAttrs(context.Background(), level, "request", attrs...)
+	}
+	if g.o.Observe != nil {
+		g.o.Observe(s)
+	}
+}
+
+func clip(s string) string {
+	if len(s) > 100 {
+		return s[:100] + "…"
+	}
+	return s
+}

@@ -1,0 +1,78 @@
+package relay
+
+import (
+	"compress/flate"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Decode undoes the content encodings of a body, the last one first. A body without an encoding
+// is returned as it is. The reader gives out what it has as soon as it has it.
+func Decode(body io.Reader, encodings string) (io.Reader, error) {
+	names := strings.Split(encodings, ",")
+	for i := len(names) - 1; i >= 0; i-- {
+		var err error
+		switch name := strings.ToLower(strings.TrimSpace(names[i])); name {
+		case "", "identity":
+		case "gzip", "x-gzip":
+			body, err = lazily(body, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+		case "br":
+			body = brotli.NewReader(body)
+		case "zstd":
+			body, err = lazily(body, func(r io.Reader) (io.Reader, error) {
+				return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+			})
+		case "deflate":
+			body, err = lazily(body, deflate)
+		default:
+			err = fmt.Errorf("content encoding %q is not known here", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// lazily opens a decoder at the first read: some read a header at once, and a stream's first
+// bytes may be long in coming.
+func lazily(src io.Reader, open func(io.Reader) (io.Reader, error)) (io.Reader, error) {
+	return &lazyReader{src: src, open: open}, nil
+}
+
+type lazyReader struct {
+	src  io.Reader
+	open func(io.Reader) (io.Reader, error)
+	r    io.Reader
+}
+
+func (l *lazyReader) Read(p []byte) (int, error) {
+	if l.r == nil {
+		r, err := l.open(l.src)
+		if err != nil {
+			return 0, fmt.Errorf("the answer cannot be decompressed: %w", err)
+		}
+		l.r = r
+	}
+	return l.r.Read(p)
+}
+
+// deflate reads what servers call deflate: zlib by the standard, raw by a habit of some.
+func deflate(r io.Reader) (io.Reader, error) {
+	var head [2]byte
+	n, err := io.ReadFull(r, head[:])
+	if err != nil && n == 0 {
+		return nil, err
+	}
+	r = io.MultiReader(strings.NewReader(string(head[:n])), r)
+	if n == 2 && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		return zlib.NewReader(r)
+	}
+	return flate.NewReader(r), nil
+}

@@ -1,0 +1,158 @@
+package relay
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"omniroute/failover"
+	"omniroute/internal/dialect"
+	"omniroute/resilience"
+)
+
+const (
+	// unknownRetry is what a client is told where no recovery is known.
+	unknownRetry = 60 * time.Second
+	// Official clients hang or hammer on waits outside of these bounds.
+	minRetryHeader, maxRetryHeader = time.Second, 60 * time.Second
+)
+
+// giveUp answers a request that no target has answered.
+func (x *exchange) giveUp() {
+	rep := x.handle.Report(time.Now())
+	out := x.errorReport(rep)
+	x.story.Status, x.story.Skipped = out.StatusCode(), rep.Skipped
+	x.story.Code = out.Code
+	WriteError(x.w, x.Dialect, out, rep.Cause != failover.CauseRequest)
+}
+
+// errorReport puts a failure into the words of the client's API (law X1).
+func (x *exchange) errorReport(rep failover.Report) *dialect.ErrorReport {
+	out := &dialect.ErrorReport{RequestID: x.ID, RetryAfter: rep.RetryAfter, Code: dialect.CodeAllTargetsUnavailable}
+	for i := range rep.Attempts {
+		a := &rep.Attempts[i]
+		out.Attempts = append(out.Attempts, dialect.Attempted{Key: a.Key, Status: a.Status, Kind: a.Verdict.Kind, Scope: a.Verdict.Scope, Duration: a.Duration})
+	}
+	for _, s := range rep.Skipped {
+		d := dialect.Skipped{Key: s.Key, Layer: s.Layer, Kind: s.Kind, Until: s.Until, RetryAfter: s.RetryAfter}
+		if s.Unfit {
+			d.Kind = rep.First.Verdict.Kind
+		}
+		out.Skipped = append(out.Skipped, d)
+	}
+	switch rep.Cause {
+	case failover.CauseRequest:
+		x.requestFault(out, rep.First)
+		return out
+	case failover.CauseNoConnection:
+		out.Code = dialect.CodeNoConnection
+		out.Message = fmt.Sprintf("No connection is configured for %s; add one to the gateway's configuration.", x.Route.Name)
+	case failover.CauseDeadline:
+		out.Code = dialect.CodeDeadlineExceeded
+		out.Message = "No target has answered before the request's deadline."
+	case failover.CauseQueueFull:
+		out.Code = dialect.CodeQueueFull
+		out.Message = "Too many requests wait for this target to recover already."
+	case failover.CauseLocal:
+		out.Code = dialect.CodeLocalNetwork
+		out.Message = "The gateway's own network seems to be out: no upstream can be reached."
+	default:
+		x.unavailable(out, rep)
+	}
+	if out.RetryAfter == 0 {
+		out.RetryAfter = unknownRetry
+	}
+	return out
+}
+
+// unavailable chooses one status for all causes.
+func (x *exchange) unavailable(out *dialect.ErrorReport, rep failover.Report) {
+	name := x.Route.Name
+	switch {
+	case unknownModel(rep):
+		out.Code, out.Status = dialect.CodeModelNotFound, http.StatusNotFound
+		out.Message = fmt.Sprintf("No upstream knows the model behind %s.", name)
+	case rep.Class == failover.ClassLimited:
+		out.Status = http.StatusTooManyRequests
+		out.Message = fmt.Sprintf("Every target of %s is rate limited or out of quota.", name)
+	case rep.Class == failover.ClassTimeout:
+		out.Code, out.Status = dialect.CodeUpstreamError, http.StatusGatewayTimeout
+		out.Message = fmt.Sprintf("No target of %s has answered in time.", name)
+	case rep.Class == failover.ClassBad:
+		out.Code, out.Status = dialect.CodeUpstreamError, http.StatusBadGateway
+		out.Message = fmt.Sprintf("No target of %s has given a usable answer.", name)
+		if n := len(rep.Attempts); n > 0 && rep.Attempts[n-1].Verdict.Kind == resilience.KindEmptyResponse {
+			out.Message = fmt.Sprintf("The answers of %s were empty (empty_response).", name)
+		}
+	default:
+		out.Status = http.StatusServiceUnavailable
+		out.Message = fmt.Sprintf("No target of %s is available: %d attempts failed, %d targets are out.", name, len(rep.Attempts), len(rep.Skipped))
+	}
+}
+
+// unknownModel reports whether every target said, or has said, that there is no such model.
+func unknownModel(rep failover.Report) bool {
+	for _, a := range rep.Attempts {
+		if a.Verdict.Kind != resilience.KindModelNotFound {
+			return false
+		}
+	}
+	for _, s := range rep.Skipped {
+		if s.Kind != resilience.KindModelNotFound {
+			return false
+		}
+	}
+	return len(rep.Attempts)+len(rep.Skipped) > 0
+}
+
+// requestFault passes on what the upstream said of the request. An upstream account's trouble is
+// never the client's, so that some statuses are not passed on.
+func (x *exchange) requestFault(out *dialect.ErrorReport, first *failover.Record) {
+	var fault dialect.UpstreamError
+	for _, c := range x.calls {
+		if c.attempt.Target.Key() == first.Key && c.fault.Message != "" {
+			fault = c.fault
+			break
+		}
+	}
+	out.RetryAfter = 0
+	out.Code, out.Type, out.Param, out.Message = fault.Code, fault.Type, fault.Param, fault.Message
+	if out.Message == "" {
+		out.Message = "The upstream refused the request (" + first.Verdict.Kind.String() + ")."
+	}
+	if out.Code == "" {
+		out.Code = first.Verdict.Kind.String()
+	}
+	switch s := first.Status; {
+	case s >= 400 && s < 500 && s != 401 && s != 403 && s != 407 && s != 408 && s != 429:
+		out.Status = s
+	case first.Verdict.Kind == resilience.KindTooLarge:
+		out.Status = http.StatusRequestEntityTooLarge
+	default:
+		out.Status = http.StatusBadRequest
+	}
+}
+
+// WriteError writes an error answer. With retry it carries the headers that tell clients when to
+// come back (law X2).
+func WriteError(w http.ResponseWriter, d dialect.Dialect, rep *dialect.ErrorReport, retry bool) {
+	h := w.Header()
+	h["Content-Type"] = []string{dialect.ErrorContentType}
+	if retry {
+		after := rep.RetryAfter
+		if after == 0 {
+			after = unknownRetry
+		}
+		if after > maxRetryHeader {
+			h["X-Should-Retry"] = []string{"false"}
+		}
+		after = min(max(after, minRetryHeader), maxRetryHeader)
+		h["Retry-After"] = []string{strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10)}
+		h["Retry-After-Ms"] = []string{strconv.FormatInt(int64((after+time.Millisecond-1)/time.Millisecond), 10)}
+	}
+	body := d.ErrorBody(rep)
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(rep.StatusCode())
+	w.Write(body)
+}
