@@ -30,13 +30,14 @@ var heights = map[string]int{
 	"classify":   1, "store": 1,
 	"failover": 2,
 	// An internal package that has no line here is a helper: it stands on leafHeight.
-	"internal/catalog": 4, "internal/dialect": 4, "internal/telemetry": 4,
-	"internal/config":  5,
+	"internal/catalog": 4, "internal/dialect": 4,
+	"internal/config": 5, "internal/telemetry": 5,
 	"internal/route":   6,
 	"internal/relay":   7,
 	"internal/gateway": 8, "internal/admin": 8, "internal/dashboard": 8,
-	"internal/lab": 9,
-	"cmd":          10,
+	"internal/server": 9,
+	"internal/lab":    9,
+	"cmd":             10,
 }
 
 // leafHeight is above the library and below everything else, so a helper may be imported by every

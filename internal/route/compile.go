@@ -50,12 +50,14 @@ func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn *atomic.
 	var entries []entry
 	for i, t := range combo.Targets {
 		e := entry{weight: t.Weight}
+		var weights []int
 		for _, c := range connections(t) {
 			e.targets = append(e.targets, len(plan.Targets))
-			e.weights = append(e.weights, c.Weight)
+			weights = append(weights, c.Weight)
 			plan.Targets = append(plan.Targets, r.target(d, i, t, c))
 		}
 		if len(e.targets) > 0 {
+			e.shares = newShares(weights)
 			entries = append(entries, e)
 		}
 	}

@@ -15,31 +15,31 @@ type rotation struct {
 	turn    *atomic.Uint64
 	shuffle bool // the entries take turns; else only the siblings of each
 	entries []entry
-	size    int // targets in all
-	weights []int
+	shares  shares // of the entries
+	size    int    // targets in all
 }
 
 // entry is one line of a combo: its siblings are the plan's targets of these indexes.
 type entry struct {
 	weight  int
 	targets []int
-	weights []int
+	shares  shares
 }
 
 // newRotation returns nil when there is nothing to take turns.
 func newRotation(entries []entry, shuffle bool, turn *atomic.Uint64) *rotation {
 	r := &rotation{turn: turn, shuffle: shuffle && len(entries) > 1, entries: entries}
 	moving := r.shuffle
-	for i := range entries {
-		moving = moving || len(entries[i].targets) > 1
-		entries[i].weights = reduced(entries[i].weights)
-		r.size += len(entries[i].targets)
-		r.weights = append(r.weights, entries[i].weight)
+	var weights []int
+	for _, e := range entries {
+		moving = moving || len(e.targets) > 1
+		r.size += len(e.targets)
+		weights = append(weights, e.weight)
 	}
-	r.weights = reduced(r.weights)
 	if !moving {
 		return nil
 	}
+	r.shares = newShares(weights)
 	return r
 }
 
@@ -52,7 +52,7 @@ func (r *rotation) at(n uint64) []int {
 		}
 		return out
 	}
-	turns(r.weights, n, func(i int, visit uint64) { out = r.entries[i].append(out, visit) })
+	r.shares.each(n, func(i int, visit uint64) { out = r.entries[i].append(out, visit) })
 	return out
 }
 
@@ -61,73 +61,68 @@ func (e *entry) append(out []int, n uint64) []int {
 	if len(e.targets) == 1 {
 		return append(out, e.targets[0])
 	}
-	turns(e.weights, n, func(i int, _ uint64) { out = append(out, e.targets[i]) })
+	e.shares.each(n, func(i int, _ uint64) { out = append(out, e.targets[i]) })
 	return out
+}
+
+// shares are the weights of some that take turns.
+type shares struct {
+	weights []uint64
+	total   uint64
+}
+
+// newShares divides out what all weights have in common: the same weights are no weights.
+func newShares(weights []int) shares {
+	var common uint64
+	for _, w := range weights {
+		common = gcd(uint64(w), common)
+	}
+	s := shares{weights: make([]uint64, len(weights))}
+	for i, w := range weights {
+		s.weights[i] = uint64(w) / common
+		s.total += s.weights[i]
+	}
+	return s
 }
 
 // digits is how many places are picked by weight. Those after them follow in a circle: a request
 // seldom gets so far, and picking all of many would take time by their square.
 const digits = 3
 
-// turns calls next for every index in the order of turn n, each with how often it had been picked
-// for that place before: a number that runs through 0, 1, 2, … as n does, in some order within each
-// round, so that it can be the turn of what lies below.
-func turns(weights []int, n uint64, next func(i int, visit uint64)) {
-	var picked [digits]int
-	count := 0
-	for count < min(digits, len(weights)) {
-		i, visit, rest := pick(weights, picked[:count], n)
-		next(i, visit)
-		picked[count], n = i, rest
-		count++
+// each calls next for every index in the order of turn n, each with its visit: how often it had
+// been picked for that place before. It runs through 0, 1, 2, … as n does, in some order within
+// each round, so that it can be the turn of what lies below.
+func (s *shares) each(n uint64, next func(i int, visit uint64)) {
+	var taken [digits]int
+	count, left := min(digits, len(s.weights)), s.total
+	for k := range count {
+		digit, rest := n%left, n/left
+		if left > uint64(len(s.weights)-k) { // some weigh more than others
+			digit = digit * stride(left) % left
+		}
+		for i, w := range s.weights {
+			if slices.Contains(taken[:k], i) {
+				continue
+			}
+			if digit < w {
+				next(i, rest*w+digit)
+				taken[k], left, n = i, left-w, rest
+				break
+			}
+			digit -= w
+		}
 	}
-	if count == len(weights) {
+	if count == len(s.weights) {
 		return
 	}
-	start := picked[count-1]
-	for k := 1; k < len(weights); k++ {
-		if i := (start + k) % len(weights); !slices.Contains(picked[:count], i) {
-			next(i, n)
+	start := taken[count-1]
+	for _, half := range [2][2]int{{start + 1, len(s.weights)}, {0, start}} {
+		for i := half[0]; i < half[1]; i++ {
+			if !slices.Contains(taken[:count], i) {
+				next(i, n)
+			}
 		}
 	}
-}
-
-// pick reads the lowest digit of n: which index not yet taken comes next, how often it did before,
-// and the rest of n.
-func pick(weights, taken []int, n uint64) (index int, visit, rest uint64) {
-	total, equal := uint64(0), true
-	first := 0
-	for i, w := range weights {
-		if slices.Contains(taken, i) {
-			continue
-		}
-		if first == 0 {
-			first = w
-		}
-		equal = equal && w == first
-		total += uint64(w)
-	}
-	per := func(w int) uint64 { return uint64(w) }
-	if equal {
-		// The same shares: one after the other, as everybody expects it.
-		total /= uint64(first)
-		per = func(int) uint64 { return 1 }
-	}
-	digit := n % total
-	rest = n / total
-	if !equal {
-		digit = digit * stride(total) % total
-	}
-	for i, w := range weights {
-		if slices.Contains(taken, i) {
-			continue
-		}
-		if digit < per(w) {
-			return i, rest*per(w) + digit, rest
-		}
-		digit -= per(w)
-	}
-	return 0, 0, rest // not reached: digit is below the sum
 }
 
 // stride is a step that visits every one of n places once and jumps far each time, so that a heavy
@@ -145,20 +140,4 @@ func gcd(a, b uint64) uint64 {
 		a, b = b, a%b
 	}
 	return a
-}
-
-// reduced divides out what all weights have in common.
-func reduced(weights []int) []int {
-	var g uint64
-	for _, w := range weights {
-		g = gcd(uint64(w), g)
-	}
-	if g <= 1 {
-		return weights
-	}
-	out := make([]int, len(weights))
-	for i, w := range weights {
-		out[i] = w / int(g)
-	}
-	return out
 }

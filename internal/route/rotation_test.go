@@ -14,7 +14,7 @@ func rotate(weights [][]int, entryWeights []int, shuffle bool) *rotation {
 	var entries []entry
 	next := 0
 	for i, ws := range weights {
-		e := entry{weight: entryWeights[i], weights: ws}
+		e := entry{weight: entryWeights[i], shares: newShares(ws)}
 		for range ws {
 			e.targets = append(e.targets, next)
 			next++
