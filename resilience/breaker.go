@@ -16,22 +16,32 @@ type breakerState struct {
 	// run is where the failures in a row came from, runAt when the first of them came.
 	run   []evidence
 	runAt uint64
+	// moved names the models whose present run of failures turned out to be their own (law V4).
+	// It outlives the breaker's exclusions: a model's success or forget_after ends it.
+	moved []movedModel
 }
 
-// evidence counts the failures of one target in a run.
+// evidence counts the failures of one target in a run, and apart from them the attempts that
+// waited too long, since those may fail yet.
 type evidence struct {
-	key   Key
-	kind  Kind
-	count int
+	key    Key
+	kind   Kind
+	count  int
+	waited int
+}
+
+// movedModel is a model with a run of its own, and when it last failed.
+type movedModel struct {
+	model string
+	at    instant
 }
 
 func newBreaker() gate { return gate{breakerState: &breakerState{}} }
 
-func (s *breakerState) suspicious() bool { return s.waiting > 0 }
-
-// soleModel returns the one model from which all evidence of the run comes.
+// soleModel returns the one model from which all evidence of the run comes. Evidence that names
+// no model is the provider's.
 func (s *breakerState) soleModel() (string, bool) {
-	if len(s.run) == 0 {
+	if len(s.run) == 0 || s.run[0].key.Model == "" {
 		return "", false
 	}
 	for _, e := range s.run[1:] {
@@ -42,7 +52,32 @@ func (s *breakerState) soleModel() (string, bool) {
 	return s.run[0].key.Model, true
 }
 
-// with returns a copy to change.
+// owns reports whether the model's failures are its own, not the provider's.
+func (g gate) owns(model string, p *Policy, now instant) bool {
+	return slices.ContainsFunc(g.moved, func(m movedModel) bool {
+		return m.model == model && now-m.at < p.Cooldown.ForgetAfter
+	})
+}
+
+// withMoved notes a failure of a model that is its own; those that are forgotten leave.
+func (g gate) withMoved(model string, p *Policy, now instant) gate {
+	return g.breaker(func(s *breakerState) {
+		kept := slices.DeleteFunc(slices.Clone(s.moved), func(m movedModel) bool {
+			return m.model == model || now-m.at >= p.Cooldown.ForgetAfter
+		})
+		s.moved = append(kept, movedModel{model, now})
+	})
+}
+
+// withoutMoved makes the failures of models the provider's again: those for which end says so.
+func (g gate) withoutMoved(end func(movedModel) bool) gate {
+	if !slices.ContainsFunc(g.moved, end) {
+		return g
+	}
+	return g.breaker(func(s *breakerState) { s.moved = slices.DeleteFunc(slices.Clone(s.moved), end) })
+}
+
+// breaker returns a copy to change.
 func (g gate) breaker(change func(*breakerState)) gate {
 	next := *g.breakerState
 	change(&next)
@@ -50,21 +85,21 @@ func (g gate) breaker(change func(*breakerState)) gate {
 	return g
 }
 
-// noted adds one failure to the run.
-func (g gate) noted(r report) gate {
+// noted adds failures and long waits of one target to the run.
+func (g gate) noted(r report, failures, waits int) gate {
 	return g.breaker(func(s *breakerState) {
 		if len(s.run) == 0 {
 			s.runAt = r.seq
 		}
 		s.run = slices.Clone(s.run)
-		for i := range s.run {
-			if s.run[i].key == r.key {
-				s.run[i].count++
-				s.run[i].kind = r.kind
-				return
-			}
+		i := slices.IndexFunc(s.run, func(e evidence) bool { return e.key == r.key })
+		if i < 0 {
+			i = len(s.run)
+			s.run = append(s.run, evidence{key: r.key})
 		}
-		s.run = append(s.run, evidence{r.key, r.kind, 1})
+		s.run[i].kind = r.kind
+		s.run[i].count += failures
+		s.run[i].waited += waits
 	})
 }
 
@@ -94,13 +129,14 @@ func (g gate) breakerAsk(model string, p *Policy, alone bool, now instant) answe
 
 // breakerFail is one provider-scope failure.
 func (g gate) breakerFail(r report, p *Policy, now instant) gate {
-	mine := g.holds(r.lease)
-	early := mine && slices.ContainsFunc(g.leases, func(l lease) bool { return l.id == r.lease && l.early })
+	held, mine := g.holds(r.lease, now)
 	switch {
-	case g.excluded && !mine, r.begun < g.endedAt:
-		return g.worsen(r, now)
-	case early && now < g.until:
-		g = g.release(r.lease).noted(r).breaker(func(s *breakerState) {
+	case g.excluded && !mine:
+		return g.worsen(r, now).heed(r, now)
+	case r.begun < g.endedAt:
+		return g // of before the breaker closed: a closed one opens by its count alone
+	case g.excluded && held.early && now < g.until:
+		g = g.release(r.lease).noted(r, 1, 0).breaker(func(s *breakerState) {
 			s.early++
 			s.earlyAt = earlyProbe(p, s.early, now)
 		})
@@ -109,12 +145,12 @@ func (g gate) breakerFail(r report, p *Policy, now instant) gate {
 		g.touched = r.seq
 		return g.worsen(r, now).heed(r, now)
 	case g.excluded: // HALF_OPEN
-		return g.noted(r).open(r, p, now)
+		return g.noted(r, 1, 0).open(r, p, now)
 	}
 	g.failures++
 	g.kind, g.rule = r.kind, r.rule
 	g.lastFailure, g.touched = now, r.seq
-	g = g.noted(r)
+	g = g.noted(r, 1, 0)
 	if g.failures < p.Breaker.FailureThreshold {
 		return g
 	}
@@ -126,7 +162,7 @@ func (g gate) breakerWait(r report, p *Policy, now instant) gate {
 	if g.excluded || r.begun < g.endedAt {
 		return g
 	}
-	g = g.breaker(func(s *breakerState) { s.waiting++ }).noted(r)
+	g = g.breaker(func(s *breakerState) { s.waiting++ }).noted(r, 0, 1)
 	g.touched = r.seq
 	if g.waiting < p.Breaker.FailureThreshold {
 		return g
@@ -179,26 +215,28 @@ func earlyProbe(p *Policy, n int, now instant) instant {
 
 // breakerSuccess is the first content of an attempt for model. closed tells whether it ended
 // the exclusion; moved is the evidence that turned out to belong to other models (law V4).
-func (g gate) breakerSuccess(model string, begun, id, seq uint64, p *Policy) (next gate, closed bool, moved []evidence) {
-	sole, one := g.soleModel()
+func (g gate) breakerSuccess(model string, begun, seq uint64, p *Policy) (next gate, closed bool, moved []evidence) {
+	g = g.withoutMoved(func(m movedModel) bool { return m.model == model })
 	contrast := begun >= g.runAt && len(g.run) > 0
 	if !g.excluded {
+		if g.failures == 0 && g.waiting == 0 {
+			return g, false, nil
+		}
 		if contrast {
 			moved = others(g.run, model)
 		}
 		return g.cleared(seq).withEnd(g.endedAt), false, moved
 	}
-	if one && sole != model && contrast {
+	if sole, one := g.soleModel(); one && sole != model && contrast {
 		moved = slices.Clone(g.run)
 	}
 	switch {
-	case g.holds(id):
-		g = g.release(id).breaker(func(s *breakerState) { s.successes++ })
-		g.touched = seq
-		if g.successes < p.Breaker.SuccessThreshold {
-			return g, false, nil
-		}
 	case g.suspected, moved != nil:
+	case begun >= g.setAt: // whoever began while it was set came by as a probe
+		if g.successes+1 < p.Breaker.SuccessThreshold {
+			g.touched = seq
+			return g.breaker(func(s *breakerState) { s.successes++ }), false, nil
+		}
 	default:
 		return g, false, nil
 	}

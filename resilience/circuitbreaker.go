@@ -3,6 +3,7 @@ package resilience
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -12,9 +13,12 @@ type BreakerOptions struct {
 	FailureThreshold int
 	ResetTimeout     time.Duration
 	HalfOpenRequests int
-	CooldownByKind   map[Kind]time.Duration
+	// EarlyProbes are the pauses before the single calls that pass while OPEN. Nil means the
+	// policy's (2s, 4s, 8s, 10s, ...), an empty slice none: then OPEN lasts its ResetTimeout.
+	EarlyProbes    []time.Duration
+	CooldownByKind map[Kind]time.Duration
 	// ClassifyError says what kind an error of the function is. Nil counts every error as
-	// server_error.
+	// server_error; KindCanceled is neutral.
 	ClassifyError func(error) Kind
 	// OnStateChange is called after each change of state, outside every lock: it may use the
 	// breaker.
@@ -29,31 +33,23 @@ type CircuitBreaker struct {
 	classify func(error) Kind
 }
 
-// CircuitBreaker returns the breaker of that name with these options from now on: the provider's
-// own where the name is a provider's, so that both see the same state.
+// CircuitBreaker returns the breaker of that name: the provider's own where the name is a
+// provider's, so that both see the same state. Options that are set hold from now on for all who
+// use that breaker; no options at all change nothing.
 func (e *Engine) CircuitBreaker(name string, o BreakerOptions) *CircuitBreaker {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := e.domain(Key{Provider: name})
-	p := *d.policy
-	if o.FailureThreshold > 0 {
-		p.Breaker.FailureThreshold, p.Breaker.DegradedThreshold = o.FailureThreshold, 0
+	if p, set := o.policy(*e.policyOf(name)); set || d.own == nil {
+		d.policy, d.own = p, p
 	}
-	if o.ResetTimeout > 0 {
-		p.Breaker.ResetTimeout = o.ResetTimeout
-	}
-	if o.HalfOpenRequests > 0 {
-		p.Breaker.HalfOpenRequests = o.HalfOpenRequests
-	}
-	if o.CooldownByKind != nil {
-		p.Breaker.CooldownByKind = o.CooldownByKind
-	}
-	p = p.Defaults()
-	d.policy, d.own = &p, &p
 	b := &CircuitBreaker{e: e, d: d, classify: o.ClassifyError}
 	if o.OnStateChange != nil {
+		if d.onState != nil {
+			e.bus.remove(d.onState)
+		}
 		state := d.breaker.breakerView(d.policy, e.now())
-		e.bus.add(&handler{event: func(ev Event) {
+		d.onState = &handler{event: func(ev Event) {
 			if ev.Layer != LayerBreaker || ev.Key != d.key {
 				return
 			}
@@ -62,9 +58,32 @@ func (e *Engine) CircuitBreaker(name string, o BreakerOptions) *CircuitBreaker {
 				state = to
 				o.OnStateChange(name, from, to)
 			}
-		}})
+		}}
+		e.bus.add(d.onState)
 	}
 	return b
+}
+
+// policy returns base with the options that are set, and whether any is.
+func (o BreakerOptions) policy(base Policy) (p *Policy, set bool) {
+	b := &base.Breaker
+	if o.FailureThreshold > 0 {
+		b.FailureThreshold, b.DegradedThreshold, set = o.FailureThreshold, 0, true
+	}
+	if o.ResetTimeout > 0 {
+		b.ResetTimeout, set = o.ResetTimeout, true
+	}
+	if o.HalfOpenRequests > 0 {
+		b.HalfOpenRequests, set = o.HalfOpenRequests, true
+	}
+	if o.EarlyProbes != nil {
+		b.EarlyProbes, set = slices.Clone(o.EarlyProbes), true
+	}
+	if o.CooldownByKind != nil {
+		b.CooldownByKind, set = o.CooldownByKind, true
+	}
+	base = base.Defaults()
+	return &base, set
 }
 
 var stateAfter = map[EventType]BreakerState{
@@ -108,7 +127,7 @@ func (b *CircuitBreaker) Execute(ctx context.Context, fn func(context.Context) e
 }
 
 func (b *CircuitBreaker) admit() (begun, lease uint64, err error) {
-	begun = b.e.seq.Load()
+	begun = b.e.seq.Load() // before the look at the gate; see Target.acquire
 	if b.d.word.Load()&bitGated == 0 {
 		return begun, 0, nil
 	}
@@ -120,37 +139,52 @@ func (b *CircuitBreaker) admit() (begun, lease uint64, err error) {
 	a := g.breakerAsk("", b.d.policy, false, now)
 	switch a.verdict {
 	case free:
-		return begun, 0, nil
+		return b.e.date, 0, nil
 	case refused:
 		x := Exclusion{Layer: LayerBreaker, Kind: g.kind, Until: wall(a.until, now, clock), RetryAfter: a.next - now, Held: a.held, Reason: g.rule}
+		if a.held {
+			x.RetryAfter = min(x.RetryAfter, heldRetry)
+		}
 		return 0, 0, &ExcludedError{Key: b.d.key, Exclusion: x}
 	}
 	b.e.lastID++
 	b.e.setBreaker(b.d, g.admit(a, b.e.lastID, b.d.policy, now), "probe")
-	return b.e.seq.Load(), b.e.lastID, nil
+	return b.e.date, b.e.lastID, nil
 }
 
 func (b *CircuitBreaker) succeed(begun, lease uint64) {
-	if b.d.word.Load() == 0 {
+	if b.d.word.Load() == 0 && !b.e.watch.Load() {
 		return
 	}
-	b.e.mu.Lock()
-	defer b.e.unlock()
-	seq := b.e.seq.Add(1)
-	if !b.d.breaker.clean() {
-		next, closed, _ := b.d.breaker.breakerSuccess("", begun, lease, seq, b.d.policy)
-		b.e.setBreaker(b.d, next, "success")
-		if closed {
-			b.e.clearTransient(b.d, seq, nil)
-		}
+	e := b.e
+	e.mu.Lock()
+	defer e.unlock()
+	seq := e.tick()
+	e.local.success(e, b.d.endpoint, seq)
+	if b.d.breaker.clean() {
+		return
+	}
+	next, closed, _ := b.d.breaker.breakerSuccess("", begun, seq, b.d.policy)
+	e.setBreaker(b.d, next.release(lease), "success")
+	if closed {
+		e.clearTransient(b.d, seq, nil)
 	}
 }
 
 func (b *CircuitBreaker) fail(begun, lease uint64, kind Kind) {
-	b.e.mu.Lock()
-	defer b.e.unlock()
-	r := report{key: b.d.key, kind: kind, begun: begun, lease: lease, seq: b.e.seq.Add(1)}
-	b.e.setBreaker(b.d, b.d.breaker.breakerFail(r, b.d.policy, b.e.now()), "failure")
+	if kind == KindCanceled {
+		b.release(lease)
+		return
+	}
+	if kind == KindUnknown {
+		kind = KindServerError
+	}
+	e := b.e
+	e.mu.Lock()
+	defer e.unlock()
+	r := report{key: b.d.key, kind: kind, begun: begun, lease: lease, seq: e.tick()}
+	next := b.d.breaker.breakerFail(r, b.d.policy, e.now())
+	e.setBreaker(b.d, next.release(lease), "failure")
 }
 
 func (b *CircuitBreaker) release(lease uint64) {
@@ -175,6 +209,6 @@ func (b *CircuitBreaker) Reset() {
 	b.e.mu.Lock()
 	defer b.e.unlock()
 	if !b.d.breaker.clean() {
-		b.e.setBreaker(b.d, b.d.breaker.cleared(b.e.seq.Add(1)), "reset")
+		b.e.setBreaker(b.d, b.d.breaker.cleared(b.e.tick()), "reset")
 	}
 }

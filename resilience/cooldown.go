@@ -39,12 +39,7 @@ func (g gate) cooldownFail(r report, p *Policy, now instant) gate {
 	if g.forgotten(p, now) && !g.live(now) {
 		g = g.cleared(g.endedAt)
 	}
-	if g.late(r) {
-		if !g.excluded && (r.hint > 0 || r.quarantine) && r.begun < g.endedAt {
-			// The trouble is newer than the success that ended the last exclusion only by the
-			// upstream's own word.
-			return g.exclude(r, r.hint, now)
-		}
+	if g.late(r, now) {
 		return g.worsen(r, now)
 	}
 	d := g.ladder(r, p)
@@ -60,7 +55,7 @@ func (g gate) transientFail(r report, p *Policy, now instant) gate {
 	if g.forgotten(p, now) && !g.live(now) {
 		g = g.cleared(g.endedAt)
 	}
-	if g.late(r) {
+	if g.late(r, now) {
 		return g.worsen(r, now)
 	}
 	g.failures++
@@ -75,13 +70,13 @@ func (g gate) transientFail(r report, p *Policy, now instant) gate {
 	return g
 }
 
-// success is the first content of an attempt: a probe's clears, transient trouble is over, and
-// lasting trouble only for an attempt that began after it was set.
-func (g gate) success(begun, id, seq uint64) gate {
+// success is the first content of an attempt: transient trouble is over, lasting trouble only for
+// an attempt that began after it was set, which every probe did.
+func (g gate) success(begun, seq uint64) gate {
 	switch {
 	case !g.excluded:
 		return g.cleared(seq).withEnd(g.endedAt)
-	case g.holds(id), g.kind.Transient(), g.kind == KindUnknown, begun >= g.setAt:
+	case g.transient(), begun >= g.setAt:
 		return g.cleared(seq)
 	}
 	return g

@@ -2,9 +2,7 @@ package resilience
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -31,53 +29,21 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Config is the part of Options that may be replaced while the engine runs.
-type Config struct {
-	// Policy holds for every provider that has none of its own.
-	Policy Policy
-	// Providers names what exists. With Providers set, the state of what it does not name is
-	// dropped; nil means that anything goes.
-	Providers map[string]Provider
-	// Combos are named lists of targets for ResolveComboTargets.
-	Combos map[string][]Key
-}
-
-// Provider is what the engine must know of one provider.
-type Provider struct {
-	// Policy is the provider's own, whole; nil means Config.Policy.
-	Policy *Policy
-	// Endpoint is the host and port that its connections share. Two failure domains on one
-	// endpoint are related: their dial failures are no sign of a local outage. Defaults to the
-	// provider's name.
-	Endpoint string
-	// Connections in the order in which they are shown and selected.
-	Connections []Connection
-	// Models are those whose cells are kept even while nothing is known of them, because
-	// handles to them are kept; see Engine.Trim.
-	Models []string
-}
-
-// Connection is one account or key of a provider.
-type Connection struct {
-	ID string
-	// Endpoint, where it differs from the provider's, makes the connection a failure domain of
-	// its own, with its own breaker.
-	Endpoint string
-	// Credential identifies the secret without telling it (a hash). A changed one ends a
-	// quarantine.
-	Credential string
-}
-
 // Engine owns all gates. Its methods are safe for concurrent use.
 type Engine struct {
 	opts  Options
 	start time.Time
 	log   *slog.Logger
 
-	seq   atomic.Uint64 // moves with every report; dates attempts and evidence
-	watch atomic.Bool   // successes matter to the local-outage detector
+	// seq dates attempts and evidence: it moves with every report. Attempts read it before they
+	// look at the gates; it is published after the gates' words are, so that an attempt with the
+	// date of an exclusion has seen it.
+	seq   atomic.Uint64
+	watch atomic.Bool // successes matter to the local-outage detector
+	_     [64]byte    // the lock's traffic stays off the words that every request reads
 
 	mu       sync.Mutex
+	date     uint64 // seq, as the holder of the lock counts it
 	config   Config
 	policy   *Policy
 	domains  map[Key]*domain
@@ -106,18 +72,19 @@ type domain struct {
 	policy   *Policy
 	own      *Policy // of a breaker that is used alone; nil else
 	breaker  gate
-	// moved marks models whose present run of failures is their own (law V4).
-	moved map[string]bool
+	onState  *handler // a stand-alone breaker's OnStateChange
 }
 
 type connection struct {
 	word       atomic.Uint32
 	key        Key
 	credential string
-	dom        *domain
-	cool       gate
-	lastError  *LastError // for people; replaced whole
-	targets    map[string]*Target
+	// credentialAt dates the credential: what older attempts say of the account is void.
+	credentialAt uint64
+	dom          *domain
+	cool         gate
+	lastError    *LastError // for people; replaced whole
+	targets      map[string]*Target
 }
 
 // Target is where an attempt is sent: a provider, a connection and a model. Resolve it once
@@ -146,6 +113,7 @@ func New(o Options) (*Engine, error) {
 		domains: map[Key]*domain{}, conns: map[Key]*connection{}, targets: map[Key]*Target{},
 		operator: map[Key]operatorExclusion{}, rotation: map[Key]int{},
 	}
+	e.date = 1
 	e.seq.Store(1)
 	e.bus.init(o.History, o.OnEvent)
 	e.persist.init()
@@ -156,176 +124,10 @@ func New(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Validate reports the first value of the config that cannot be meant.
-func (c Config) Validate() error {
-	if err := c.Policy.Validate(); err != nil {
-		return err
-	}
-	for name, p := range c.Providers {
-		if name == "" {
-			return fmt.Errorf("a provider has an empty name")
-		}
-		if p.Policy != nil {
-			if err := p.Policy.Validate(); err != nil {
-				return fmt.Errorf("provider %q: %w", name, err)
-			}
-		}
-		seen := map[string]bool{}
-		for _, c := range p.Connections {
-			if c.ID == "" || seen[c.ID] {
-				return fmt.Errorf("provider %q: connection id %q is empty or used twice", name, c.ID)
-			}
-			seen[c.ID] = true
-		}
-	}
-	for name, keys := range c.Combos {
-		for _, k := range keys {
-			if k.Provider == "" || k.Model == "" {
-				return fmt.Errorf("combo %q: target %q needs a provider and a model", name, k)
-			}
-		}
-	}
-	return nil
-}
-
-// Configure replaces policies and what exists. State belongs to identity: what keeps its name
-// keeps its state, a removed provider or connection takes its state along, a renamed one starts
-// clean, and a changed credential ends a quarantine.
-func (e *Engine) Configure(c Config) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	defer e.unlock()
-	e.config = c
-	p := c.Policy.Defaults()
-	e.policy = &p
-	if c.Providers != nil {
-		e.dropUnknown()
-	}
-	for _, d := range e.domains {
-		if d.policy = d.own; d.own == nil {
-			d.policy = e.policyOf(d.key.Provider)
-		}
-		d.endpoint = e.endpointOf(d.key)
-	}
-	for name, p := range c.Providers {
-		e.domain(Key{Provider: name})
-		for _, pc := range p.Connections {
-			e.adopt(Key{Provider: name, Connection: pc.ID}, pc)
-		}
-	}
-	return nil
-}
-
-// adopt makes the connection's cell fit its configuration.
-func (e *Engine) adopt(key Key, pc Connection) {
-	c := e.connection(key)
-	dom := e.domain(e.domainKey(key))
-	if c.dom != dom {
-		// Another failure domain: handles that were given out point to the old one, so that
-		// they are retired and looked up anew.
-		fresh := &connection{key: key, credential: c.credential, dom: dom, cool: c.cool, targets: map[string]*Target{}}
-		for model, t := range c.targets {
-			n := &Target{key: t.key, engine: e, dom: dom, conn: fresh, cool: t.cool, lock: t.lock}
-			t.word.Store(bitGated | bitEvidence | bitEvicted)
-			fresh.targets[model], e.targets[t.key] = n, n
-			e.refreshTarget(n)
-		}
-		e.conns[key] = fresh
-		c = fresh
-		e.refreshConn(c)
-	}
-	if c.credential != "" && pc.Credential != c.credential && c.cool.quarantined {
-		e.setConn(c, c.cool.cleared(e.seq.Add(1)), "credential changed")
-	}
-	c.credential = pc.Credential
-}
-
-func (e *Engine) dropUnknown() {
-	for key, c := range e.conns {
-		if e.known(key) {
-			continue
-		}
-		for _, t := range c.targets {
-			e.dropTarget(t)
-		}
-		e.forgetRecord(RecordID{LayerConnection, key})
-		delete(e.conns, key)
-	}
-	for key := range e.domains {
-		if key != e.domainKey(key) || !e.known(key) {
-			e.forgetRecord(RecordID{LayerBreaker, key})
-			delete(e.domains, key)
-		}
-	}
-	for key := range e.operator {
-		if !e.known(Key{Provider: key.Provider, Connection: key.Connection}) {
-			e.forgetRecord(RecordID{LayerOperator, key})
-			delete(e.operator, key)
-		}
-	}
-}
-
-func (e *Engine) dropTarget(t *Target) {
-	t.word.Store(bitGated | bitEvidence | bitEvicted)
-	e.forgetRecord(RecordID{LayerConnection, t.key})
-	e.forgetRecord(RecordID{LayerModel, t.key})
-	delete(e.targets, t.key)
-	delete(t.conn.targets, t.key.Model)
-}
-
-// known reports whether the configuration names the key's provider and connection.
-func (e *Engine) known(key Key) bool {
-	if e.config.Providers == nil {
-		return true
-	}
-	p, ok := e.config.Providers[key.Provider]
-	if !ok || key.Connection == "" {
-		return ok
-	}
-	_, ok = p.connection(key.Connection)
-	return ok
-}
-
-func (p Provider) connection(id string) (Connection, bool) {
-	for _, c := range p.Connections {
-		if c.ID == id {
-			return c, true
-		}
-	}
-	return Connection{}, false
-}
-
-// domainKey returns the failure domain of a connection.
-func (e *Engine) domainKey(key Key) Key {
-	p := e.config.Providers[key.Provider]
-	if c, ok := p.connection(key.Connection); ok && c.Endpoint != "" && c.Endpoint != p.Endpoint {
-		return Key{Provider: key.Provider, Connection: key.Connection}
-	}
-	return Key{Provider: key.Provider}
-}
-
-func (e *Engine) endpointOf(dom Key) string {
-	p := e.config.Providers[dom.Provider]
-	if c, ok := p.connection(dom.Connection); ok && c.Endpoint != "" {
-		return c.Endpoint
-	}
-	return cmpOr(p.Endpoint, dom.Provider)
-}
-
-func (e *Engine) policyOf(provider string) *Policy {
-	if own := e.config.Providers[provider].Policy; own != nil {
-		p := own.Defaults()
-		return &p
-	}
-	return e.policy
-}
-
 func (e *Engine) domain(key Key) *domain {
 	d := e.domains[key]
 	if d == nil {
-		d = &domain{key: key, endpoint: e.endpointOf(key), policy: e.policyOf(key.Provider), breaker: newBreaker(), moved: map[string]bool{}}
+		d = &domain{key: key, endpoint: e.endpointOf(key), policy: e.policyOf(key.Provider), breaker: newBreaker()}
 		e.domains[key] = d
 		e.refreshDomain(d)
 	}
@@ -358,7 +160,18 @@ func (e *Engine) target(key Key) *Target {
 func (e *Engine) Target(key Key) *Target {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.target(key)
+	return e.handle(key)
+}
+
+// handle returns the key's cell or, for what the configuration does not name, a target that has
+// its cells to itself until it does.
+func (e *Engine) handle(key Key) *Target {
+	if e.known(key) {
+		return e.target(key)
+	}
+	t := e.glimpse(key)
+	t.word.Store(bitGated | bitEvidence | bitEvicted)
+	return t
 }
 
 // Trim drops the cells of models about which nothing is known and that no configuration names,
@@ -392,8 +205,17 @@ func wall(t, now instant, clock time.Time) time.Time {
 	return clock.Round(0).Add(t - now)
 }
 
-// unlock ends a critical section and delivers the events that it queued.
+// tick returns the date of a new report.
+func (e *Engine) tick() uint64 {
+	e.date++
+	return e.date
+}
+
+// unlock ends a critical section: it publishes the date and delivers the events that were queued.
 func (e *Engine) unlock() {
+	if e.seq.Load() != e.date {
+		e.seq.Store(e.date)
+	}
 	e.mu.Unlock()
 	e.bus.deliver()
 }
@@ -430,16 +252,16 @@ func (e *Engine) setLock(t *Target, next gate, cause string) {
 }
 
 func (e *Engine) refreshDomain(d *domain) {
-	d.word.Store(word(d.breaker) | e.operatorBits(d.key) | bits(len(d.moved) > 0, bitEvidence))
+	d.word.Store(word(d.breaker) | e.operatorBits(d.key) | bits(e.local.runs[d.endpoint] != nil, bitEvidence))
 }
 
 func (e *Engine) refreshConn(c *connection) {
-	c.word.Store(word(c.cool) | e.operatorBits(c.key))
+	c.word.Store(word(c.cool))
 }
 
 func (e *Engine) refreshTarget(t *Target) {
 	if t.word.Load()&bitEvicted == 0 {
-		t.word.Store(word(t.cool) | word(t.lock) | e.operatorBits(t.key))
+		t.word.Store(word(t.cool) | word(t.lock))
 	}
 }
 
@@ -482,10 +304,3 @@ func (e *Engine) Start(ctx context.Context) error { return e.startPersistence(ct
 // Stop writes what is still to be written and ends the engine's goroutine. It may be called
 // more than once.
 func (e *Engine) Stop(ctx context.Context) error { return e.stopPersistence(ctx) }
-
-// Providers returns a copy of the configured providers.
-func (e *Engine) Providers() map[string]Provider {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return maps.Clone(e.config.Providers)
-}

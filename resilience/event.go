@@ -34,6 +34,7 @@ const (
 
 // Event is one transition.
 type Event struct {
+	// Seq numbers the events of this process from 1, without gaps.
 	Seq   uint64    `json:"seq"`
 	At    Timestamp `json:"at"`
 	Type  EventType `json:"type"`
@@ -61,6 +62,7 @@ type bus struct {
 	history    []Event
 	next       int // in history, once it is full
 	size       int
+	seq        uint64
 	handlers   []*handler
 
 	clamped bool // of the report being heard; under the engine's lock
@@ -86,10 +88,13 @@ func (b *bus) init(size int, on func(Event)) {
 func (b *bus) push(i item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = append(b.queue, i)
 	if i.event.Type == "" {
+		b.queue = append(b.queue, i)
 		return
 	}
+	b.seq++
+	i.event.Seq = b.seq
+	b.queue = append(b.queue, i)
 	if len(b.history) < b.size {
 		b.history = append(b.history, i.event)
 		return
@@ -98,43 +103,49 @@ func (b *bus) push(i item) {
 	b.next = (b.next + 1) % b.size
 }
 
-// deliver hands out what is queued, unless another goroutine is at it: then that one does.
+// deliver hands out what is queued, unless another goroutine is at it: then that one does. A
+// handler that panics does so in the request that delivers; the others' events stay queued.
 func (b *bus) deliver() {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.delivering {
-		b.mu.Unlock()
 		return
 	}
 	b.delivering = true
+	defer func() { b.delivering = false }()
 	for len(b.queue) > 0 {
-		queue, handlers := b.queue, b.handlers
-		b.queue = nil
-		b.mu.Unlock()
-		for _, i := range queue {
-			for _, h := range handlers {
-				switch {
-				case i.event.Type != "" && h.event != nil:
-					h.event(i.event)
-				case i.provider != "" && h.opening != nil:
-					h.opening(i.provider)
-				}
-			}
-		}
-		b.mu.Lock()
+		i := b.queue[0]
+		b.queue = b.queue[1:]
+		b.handOut(i, b.handlers)
 	}
-	b.delivering = false
+	b.queue = nil
+}
+
+// handOut calls the handlers outside the lock that its caller holds.
+func (b *bus) handOut(i item, handlers []*handler) {
 	b.mu.Unlock()
+	defer b.mu.Lock()
+	for _, h := range handlers {
+		switch {
+		case i.event.Type != "" && h.event != nil:
+			h.event(i.event)
+		case i.provider != "" && h.opening != nil:
+			h.opening(i.provider)
+		}
+	}
 }
 
 func (b *bus) add(h *handler) (cancel func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.handlers = append(slices.Clone(b.handlers), h)
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.handlers = slices.DeleteFunc(slices.Clone(b.handlers), func(x *handler) bool { return x == h })
-	}
+	return func() { b.remove(h) }
+}
+
+func (b *bus) remove(h *handler) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.handlers = slices.DeleteFunc(slices.Clone(b.handlers), func(x *handler) bool { return x == h })
 }
 
 // Subscribe calls f with every event from now on, like Options.OnEvent, until cancel is called.
@@ -161,7 +172,7 @@ func (e *Engine) Events(limit int) []Event {
 
 func (e *Engine) emit(ev Event) {
 	clock := e.opts.Now()
-	ev.Seq, ev.At = e.seq.Load(), Timestamp{clock}
+	ev.At = Timestamp{clock}
 	if ev.until != 0 {
 		ev.Until = Timestamp{wall(ev.until, clock.Sub(e.start), clock)}
 	}
@@ -173,7 +184,9 @@ func (e *Engine) opened(provider string) { e.bus.push(item{provider: provider}) 
 
 // changed tells the store and the listeners what a transition did.
 func (e *Engine) changed(layer Layer, key Key, before, after gate, p *Policy, cause string) {
-	e.dirty(RecordID{layer, key})
+	if !before.same(after) {
+		e.dirty(RecordID{layer, key})
+	}
 	ev := Event{Layer: layer, Key: key, Kind: after.kind, Rule: after.rule, Level: after.level, Cause: cause, until: after.until}
 	switch {
 	case after.excluded && (!before.excluded || before.setAt != after.setAt):
@@ -202,6 +215,8 @@ func (e *Engine) changed(layer Layer, key Key, before, after gate, p *Policy, ca
 		}
 	case layer == LayerBreaker && before.failures < p.Breaker.DegradedThreshold && after.failures >= p.Breaker.DegradedThreshold:
 		ev.Type = EventDegraded
+	case layer == LayerBreaker && !after.excluded && before.failures >= p.Breaker.DegradedThreshold && after.failures < p.Breaker.DegradedThreshold:
+		ev.Type, ev.Kind = EventClosed, before.kind
 	}
 	if ev.Type != "" {
 		e.emit(ev)

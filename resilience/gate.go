@@ -27,6 +27,7 @@ type gate struct {
 	quarantined bool // without a deadline: a person must act
 	kind        Kind
 	rule        string
+	base        time.Duration // of the operator rule that set it, 0 for none
 
 	failures int // failures in a row that count towards a trip
 	level    int // the level that the next failure will use
@@ -71,22 +72,57 @@ type report struct {
 
 // clean reports whether nothing is known that a success or a failure would change.
 func (g gate) clean() bool {
-	return !g.excluded && g.failures == 0 && g.level == 0 && len(g.leases) == 0 &&
-		(g.breakerState == nil || !g.breakerState.suspicious()) && (g.lockoutState == nil || len(g.recent) == 0)
+	return !g.worthKeeping() && len(g.leases) == 0 && (g.breakerState == nil || g.waiting == 0)
 }
+
+// worthKeeping reports whether the gate knows something that outlives the attempts in flight, so
+// that a store should have it.
+func (g gate) worthKeeping() bool {
+	return g.excluded || g.failures > 0 || g.level > 0 ||
+		g.breakerState != nil && len(g.moved) > 0 || g.lockoutState != nil && len(g.recent) > 0
+}
+
+// same reports whether a transition changed nothing but leases.
+func (g gate) same(o gate) bool {
+	return g.excluded == o.excluded && g.quarantined == o.quarantined && g.kind == o.kind && g.rule == o.rule &&
+		g.failures == o.failures && g.level == o.level && g.since == o.since && g.until == o.until &&
+		g.lastFailure == o.lastFailure && g.rechecked == o.rechecked && g.setAt == o.setAt &&
+		g.endedAt == o.endedAt && g.breakerState == o.breakerState && g.lockoutState == o.lockoutState
+}
+
+// transient reports whether the exclusion's cause passes by itself.
+func (g gate) transient() bool { return g.kind.Transient() || g.kind == KindUnknown }
+
+// ofCredential reports whether the exclusion tells of the secret rather than of its use, so that
+// another secret ends it.
+func (g gate) ofCredential() bool { return g.excluded && (g.quarantined || g.kind == KindAuth) }
 
 // live reports whether the exclusion still runs, as opposed to being due.
 func (g gate) live(now instant) bool { return g.excluded && now < g.until }
 
 // late reports whether a failure tells of the time before the present exclusion ended: it may
 // extend a deadline but raises nothing.
-func (g gate) late(r report) bool {
-	return r.begun < g.endedAt || g.excluded && !g.holds(r.lease)
+func (g gate) late(r report, now instant) bool {
+	if r.begun < g.endedAt {
+		return true
+	}
+	_, mine := g.holds(r.lease, now)
+	return g.excluded && !mine
 }
 
-// holds reports whether the lease is one of the gate's.
-func (g gate) holds(id uint64) bool {
-	return id != 0 && slices.ContainsFunc(g.leases, func(l lease) bool { return l.id == id })
+// holds returns the lease of that id, if it is one of the gate's and has not run out.
+func (g gate) holds(id uint64, now instant) (lease, bool) {
+	for _, l := range g.leases {
+		if l.id == id && now < l.until {
+			return l, true
+		}
+	}
+	return lease{}, false
+}
+
+// knows reports whether the lease is one of the gate's, run out or not.
+func (g gate) knows(id uint64) bool {
+	return slices.ContainsFunc(g.leases, func(l lease) bool { return l.id == id })
 }
 
 // lend adds a lease; leases that ran out make room first.
@@ -103,7 +139,7 @@ func (g gate) lend(l lease, now instant) gate {
 
 // release ends a lease; a lease that the gate does not know is no harm.
 func (g gate) release(id uint64) gate {
-	if g.holds(id) {
+	if g.knows(id) {
 		g.leases = slices.DeleteFunc(slices.Clone(g.leases), func(l lease) bool { return l.id == id })
 	}
 	return g
@@ -125,7 +161,7 @@ func (g gate) running(now instant) (n int, first instant) {
 func (g gate) exclude(r report, d time.Duration, now instant) gate {
 	g.excluded = true
 	g.quarantined = r.quarantine
-	g.kind, g.rule = r.kind, r.rule
+	g.kind, g.rule, g.base = r.kind, r.rule, r.base
 	g.since, g.rechecked = now, now
 	g.until = after(now, d)
 	if r.quarantine {
@@ -141,6 +177,10 @@ func (g gate) exclude(r report, d time.Duration, now instant) gate {
 // quarantine. It raises nothing.
 func (g gate) worsen(r report, now instant) gate {
 	if !g.excluded {
+		if r.hint > 0 || r.quarantine {
+			// The exclusion has ended since, but the upstream's own word reaches beyond its end.
+			return g.exclude(r, r.hint, now)
+		}
 		return g
 	}
 	if r.kind.gravity() > g.kind.gravity() && !g.quarantined {
@@ -148,6 +188,7 @@ func (g gate) worsen(r report, now instant) gate {
 	}
 	if r.quarantine && !g.quarantined {
 		g.quarantined, g.until, g.kind, g.rule, g.touched = true, never, r.kind, r.rule, r.seq
+		g.setAt = r.seq // an attempt that began before this evidence cannot refute it
 	}
 	if u := after(now, r.hint); r.hint > 0 && u > g.until {
 		g.until, g.touched = u, r.seq
@@ -159,7 +200,7 @@ func (g gate) worsen(r report, now instant) gate {
 func (g gate) cleared(seq uint64) gate {
 	next := gate{endedAt: seq, touched: seq}
 	if g.breakerState != nil {
-		next.breakerState = &breakerState{}
+		next.breakerState = &breakerState{moved: g.moved}
 	}
 	if g.lockoutState != nil {
 		next.lockoutState = &lockoutState{}
@@ -170,10 +211,8 @@ func (g gate) cleared(seq uint64) gate {
 // forgotten reports whether the exclusion ended so long ago, with no failure since, that its
 // level no longer counts.
 func (g gate) forgotten(p *Policy, now instant) bool {
-	if len(g.leases) > 0 {
-		if n, _ := g.running(now); n > 0 {
-			return false
-		}
+	if n, _ := g.running(now); n > 0 {
+		return false
 	}
 	end := g.lastFailure
 	if g.excluded {

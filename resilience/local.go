@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -26,10 +27,9 @@ type dialRun struct {
 
 // undo remembers a gate from before a run touched it, for as long as nothing else does.
 type undo struct {
-	gate   *gate
+	id     RecordID
 	before gate
 	after  uint64 // the gate's date after the run's last touch
-	set    func(gate)
 }
 
 // LocalOutage reports whether the machine's own network is held to be out. Dial failures then
@@ -42,6 +42,7 @@ func (l *localOutage) hear(e *Engine, endpoint string, seq uint64, now instant) 
 	if run == nil {
 		run = &dialRun{first: seq}
 		l.runs[endpoint] = run
+		l.mark(e, endpoint)
 	}
 	run.last = now
 	e.watch.Store(true)
@@ -60,9 +61,9 @@ func (l *localOutage) hear(e *Engine, endpoint string, seq uint64, now instant) 
 	l.active.Store(true)
 	for _, r := range append(involved, run) {
 		for _, u := range r.undo {
-			if u.gate.touched == u.after {
+			if g, set := e.gateOf(u.id); set != nil && g.touched == u.after {
 				u.before.leases = nil
-				u.set(u.before)
+				set(u.before, "local outage")
 			}
 		}
 		r.undo = nil
@@ -72,31 +73,23 @@ func (l *localOutage) hear(e *Engine, endpoint string, seq uint64, now instant) 
 }
 
 // note remembers what a dial failure has just changed.
-func (l *localOutage) note(endpoint string, seq uint64, t *Target, before [3]gate) {
+func (l *localOutage) note(endpoint string, t *Target, seq uint64, before [4]gate) {
 	run := l.runs[endpoint]
-	e := t.engine
-	for i, u := range []undo{
-		{gate: &t.dom.breaker, set: func(g gate) { e.setBreaker(t.dom, g, "local outage") }},
-		{gate: &t.cool, set: func(g gate) { e.setCool(t, g, "local outage") }},
-		{gate: &t.lock, set: func(g gate) { e.setLock(t, g, "local outage") }},
-	} {
-		if u.gate.touched != seq {
+	now := [4]gate{t.dom.breaker, t.conn.cool, t.cool, t.lock}
+	for i, id := range t.ids() {
+		if now[i].touched != seq {
 			continue
 		}
-		u.before, u.after = before[i], seq
-		known := false
-		for j := range run.undo {
-			if o := &run.undo[j]; o.gate == u.gate {
-				known = true
-				if o.after != before[i].touched {
-					o.before = before[i] // something else touched it in between: that stays
-				}
-				o.after = seq
-			}
+		j := slices.IndexFunc(run.undo, func(u undo) bool { return u.id == id })
+		if j < 0 {
+			run.undo = append(run.undo, undo{id, before[i], seq})
+			continue
 		}
-		if !known {
-			run.undo = append(run.undo, u)
+		u := &run.undo[j]
+		if u.after != before[i].touched {
+			u.before = before[i] // something else touched it in between: that stays
 		}
+		u.after = seq
 	}
 }
 
@@ -106,9 +99,41 @@ func (l *localOutage) success(e *Engine, endpoint string, seq uint64) {
 		return
 	}
 	l.lastSuccess = seq
-	delete(l.runs, endpoint)
+	if l.runs[endpoint] != nil {
+		delete(l.runs, endpoint)
+		l.mark(e, endpoint)
+	}
 	if l.active.Swap(false) {
 		e.emit(Event{Type: EventLocalOutageEnded, Cause: "success"})
 	}
 	e.watch.Store(false) // until a new run begins: older ones can no longer prove anything
+}
+
+// mark makes the successes of an endpoint with a run of dial failures tell of themselves.
+func (l *localOutage) mark(e *Engine, endpoint string) {
+	for _, d := range e.domains {
+		if d.endpoint == endpoint {
+			e.refreshDomain(d)
+		}
+	}
+}
+
+// ids names the target's four gates, in decide's order.
+func (t *Target) ids() [4]RecordID {
+	return [4]RecordID{{LayerBreaker, t.dom.key}, {LayerConnection, t.conn.key}, {LayerConnection, t.key}, {LayerModel, t.key}}
+}
+
+// gateOf returns a gate by its identity and how to set it; nil where it has no cell.
+func (e *Engine) gateOf(id RecordID) (gate, func(gate, string)) {
+	switch t, c, d := e.targets[id.Key], e.conns[id.Key], e.domains[id.Key]; {
+	case id.Layer == LayerBreaker && d != nil:
+		return d.breaker, func(g gate, cause string) { e.setBreaker(d, g, cause) }
+	case id.Layer == LayerConnection && id.Key.Model == "" && c != nil:
+		return c.cool, func(g gate, cause string) { e.setConn(c, g, cause) }
+	case id.Layer == LayerConnection && id.Key.Model != "" && t != nil:
+		return t.cool, func(g gate, cause string) { e.setCool(t, g, cause) }
+	case id.Layer == LayerModel && t != nil:
+		return t.lock, func(g gate, cause string) { e.setLock(t, g, cause) }
+	}
+	return gate{}, nil
 }

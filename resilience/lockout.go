@@ -22,12 +22,16 @@ func (g gate) lockoutFail(r report, p *Policy, now instant) gate {
 	if g.forgotten(p, now) && !g.live(now) {
 		g = g.cleared(g.endedAt)
 	}
-	if g.late(r) {
-		if g.excluded && (r.certain || r.hint > 0 && !g.locked) {
+	if g.late(r, now) {
+		if r.hint > 0 {
+			r.hint = max(r.hint, minStatedLock)
+		}
+		g = g.worsen(r, now)
+		if g.excluded && !g.locked && (r.certain || r.hint > 0) {
 			// Certainty locks whenever it was learned; the level stays.
 			g = g.locking(func(s *lockoutState) { s.locked = true })
 		}
-		return g.worsen(r, now)
+		return g
 	}
 	relock := g.locked
 	g = g.failed(now, p)
@@ -44,7 +48,10 @@ func (g gate) lockoutFail(r report, p *Policy, now instant) gate {
 // lockoutMoved takes over a run of n transient failures that turned out to be this model's.
 // The connection's own cooldown excludes the model meanwhile, so only the lock is set here.
 func (g gate) lockoutMoved(n int, r report, p *Policy, now instant) gate {
-	if g.late(r) {
+	if g.forgotten(p, now) && !g.live(now) {
+		g = g.cleared(g.endedAt)
+	}
+	if g.late(r, now) {
 		return g.worsen(r, now)
 	}
 	relock := g.locked

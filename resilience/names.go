@@ -7,7 +7,6 @@ import "fmt"
 // probe. The key's width bounds the scope: a verdict of model scope on a key without a model is
 // the connection's, one of connection scope on a key without a connection the provider's.
 func (e *Engine) RecordFailure(key Key, v Verdict) {
-	v.Scope = bounded(v.Scope, key)
 	if v.Scope == ScopeNone {
 		e.RecordSuccess(key)
 		return
@@ -31,11 +30,11 @@ func (e *Engine) unpermitted(key Key) Permit {
 	clock := e.opts.Now()
 	e.mu.Lock()
 	defer e.unlock()
-	t := e.target(key)
+	t := e.resolve(e.handle(key))
 	now := clock.Sub(e.start)
 	e.forgetStale(t, now)
 	e.lastID++
-	p := Permit{t: t, begun: e.seq.Load(), lease: e.lastID}
+	p := Permit{t: t, begun: e.date, lease: e.lastID}
 	policy := t.dom.policy
 	due := answer{verdict: probe}
 	if a := t.dom.breaker.breakerAsk(key.Model, policy, false, now); a.verdict == probe {
@@ -82,21 +81,9 @@ func (e *Engine) ForceUnlock(key Key) ResetCount { return e.Reset(key, false) }
 
 // IsReady reports whether a request for the key would be admitted now. It changes nothing.
 func (e *Engine) IsReady(key Key) bool {
+	clock := e.opts.Now()
 	e.mu.Lock()
-	t := e.targets[key]
-	if t == nil {
-		// Nothing is known of that model; ask the wider gates without making a cell for it.
-		c := e.conns[Key{Provider: key.Provider, Connection: key.Connection}]
-		if c == nil {
-			d := e.domains[e.domainKey(key)]
-			if d == nil {
-				d = &domain{policy: e.policyOf(key.Provider), breaker: newBreaker()}
-			}
-			c = &connection{dom: d}
-		}
-		t = &Target{key: key, engine: e, dom: c.dom, conn: c, lock: newLockout()}
-	}
-	_, verdict, _ := t.decide(false, e.opts.Now())
+	_, verdict, _ := e.glimpse(key).decide(false, clock)
 	e.mu.Unlock()
 	return verdict != refused
 }

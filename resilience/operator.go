@@ -103,7 +103,8 @@ func (e *Engine) operatorExclusion(key Key, clock time.Time) (Exclusion, bool) {
 	return x, true
 }
 
-// ResetCount says how many standing exclusions a reset has ended.
+// ResetCount says how many live exclusions a reset has ended: breakers that were OPEN or
+// HALF_OPEN, connections that were cooling (or quarantined) and models that were locked.
 type ResetCount struct {
 	Breakers    int `json:"breakers"`
 	Connections int `json:"connections"`
@@ -115,22 +116,20 @@ type ResetCount struct {
 func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 	e.mu.Lock()
 	defer e.unlock()
-	seq := e.seq.Add(1)
+	seq, now := e.tick(), e.now()
 	var n ResetCount
 	for k, d := range e.domains {
 		if key.Contains(k) {
 			n.Breakers += one(d.breaker.excluded)
-			clear(d.moved)
 			if !d.breaker.clean() {
-				e.setBreaker(d, d.breaker.cleared(seq), "reset")
+				e.setBreaker(d, d.breaker.cleared(seq).withoutMoved(func(movedModel) bool { return true }), "reset")
 			}
-			e.refreshDomain(d)
 		}
 	}
 	for k, c := range e.conns {
 		cooling := false
 		if key.Contains(k) && !c.cool.clean() {
-			cooling = c.cool.excluded
+			cooling = c.cool.live(now)
 			e.setConn(c, c.cool.cleared(seq), "reset")
 		}
 		for _, t := range c.targets {
@@ -138,11 +137,11 @@ func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 				continue
 			}
 			if !t.cool.clean() {
-				cooling = cooling || t.cool.excluded
+				cooling = cooling || t.cool.live(now)
 				e.setCool(t, t.cool.cleared(seq), "reset")
 			}
 			if !t.lock.clean() {
-				n.Lockouts += one(t.lock.excluded)
+				n.Lockouts += one(t.lock.live(now))
 				e.setLock(t, t.lock.cleared(seq), "reset")
 			}
 		}

@@ -15,21 +15,28 @@ const (
 	sweepEvery = 30 * time.Second
 	// manyCells is from how many cells on unused ones are dropped.
 	manyCells = 10_000
+	// batchSize bounds one write, and so how long the engine's lock is held to prepare it.
+	batchSize = 1000
 
 	minRetry, maxRetry = 250 * time.Millisecond, 5 * time.Second
 	storeTimeout       = 10 * time.Second
+	startTimeout       = 5 * time.Second // how long Start waits for the state
+	// hangsAfter is from when on a call of the store counts as failing, although it may return yet.
+	hangsAfter = time.Second
 )
 
 // persistence is what the engine knows of its store. Its fields are under the engine's lock.
 type persistence struct {
 	changed map[RecordID]struct{} // to be written
-	stored  map[RecordID]struct{} // what the store has
+	stored  map[RecordID]struct{} // what the store may have
 	kick    chan struct{}
 	loaded  bool
 	failing error
+	calling time.Time // since when a call of the store runs
 
-	running    bool
-	stop, done chan struct{}
+	running bool
+	stop    context.CancelFunc
+	done    chan struct{}
 }
 
 func (s *persistence) init() {
@@ -37,11 +44,11 @@ func (s *persistence) init() {
 	s.kick = make(chan struct{}, 1)
 }
 
-func (s *persistence) health(store bool) string {
+func (s *persistence) health(store bool, clock time.Time) string {
 	switch {
 	case !store:
 		return "off"
-	case s.failing != nil:
+	case s.failing != nil || !s.calling.IsZero() && clock.Sub(s.calling) > hangsAfter:
 		return "degraded"
 	}
 	return "ok"
@@ -58,8 +65,6 @@ func (e *Engine) dirty(id RecordID) {
 	}
 }
 
-func (e *Engine) forgetRecord(id RecordID) { e.dirty(id) }
-
 func (e *Engine) startPersistence(ctx context.Context) error {
 	e.mu.Lock()
 	if e.persist.running {
@@ -67,12 +72,25 @@ func (e *Engine) startPersistence(ctx context.Context) error {
 		return errors.New("the engine is already started")
 	}
 	e.persist.running = true
-	e.persist.stop, e.persist.done = make(chan struct{}), make(chan struct{})
+	life, stop := context.WithCancel(context.Background())
+	done, first := make(chan struct{}), make(chan struct{})
+	e.persist.stop, e.persist.done = stop, done
 	e.mu.Unlock()
-	if e.opts.Store != nil {
-		e.load(ctx)
+	go e.run(life, done, first)
+	if e.opts.Store == nil {
+		return nil
 	}
-	go e.run(e.persist.stop, e.persist.done)
+	// The writer loads, so that a store that hangs holds up neither the start nor a later merge.
+	patience := time.NewTimer(startTimeout)
+	defer patience.Stop()
+	select {
+	case <-first:
+	case <-ctx.Done():
+	case <-patience.C:
+		e.mu.Lock()
+		e.stored(errors.New("the store does not answer"))
+		e.unlock()
+	}
 	return nil
 }
 
@@ -85,23 +103,31 @@ func (e *Engine) stopPersistence(ctx context.Context) error {
 	if !running {
 		return nil
 	}
-	close(stop)
-	<-done
+	stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("the last changes were not stored, since the store does not return: %w", ctx.Err())
+	}
 	if e.opts.Store == nil {
 		return nil
 	}
-	if err := e.flush(ctx); err != nil {
+	if err := e.sync(ctx); err != nil {
 		return fmt.Errorf("the last changes were not stored: %w", err)
 	}
 	return nil
 }
 
-// run writes changes and sweeps until it is stopped.
-func (e *Engine) run(stop, done chan struct{}) {
+// run loads, writes changes and sweeps until life ends, and with it a call in flight.
+func (e *Engine) run(life context.Context, done, first chan struct{}) {
 	defer close(done)
+	if e.opts.Store != nil {
+		e.trySync(life)
+	}
+	close(first)
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
-	pause := time.NewTimer(0)
+	pause := time.NewTimer(flushEvery)
 	defer pause.Stop()
 	waiting, retry := true, minRetry
 	for {
@@ -110,18 +136,15 @@ func (e *Engine) run(stop, done chan struct{}) {
 			kick = nil
 		}
 		select {
-		case <-stop:
+		case <-life.Done():
 			return
 		case <-sweep.C:
 			e.sweep()
 		case <-pause.C:
 			waiting = false
 		case <-kick:
-			ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-			err := e.sync(ctx)
-			cancel()
 			waiting = true
-			if err == nil {
+			if e.trySync(life) {
 				retry = minRetry
 				pause.Reset(flushEvery)
 				continue
@@ -130,6 +153,12 @@ func (e *Engine) run(stop, done chan struct{}) {
 			retry = min(retry*2, maxRetry)
 		}
 	}
+}
+
+func (e *Engine) trySync(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return e.sync(ctx) == nil
 }
 
 // sync brings engine and store together: what could not be loaded is loaded, then changes are
@@ -143,58 +172,67 @@ func (e *Engine) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.flush(ctx)
+	for {
+		if more, err := e.flush(ctx); err != nil || !more {
+			return err
+		}
+	}
 }
 
-// flush writes what has changed. What fails is kept for the next time.
-func (e *Engine) flush(ctx context.Context) error {
+// flush writes one batch of what has changed and reports whether there is more. What fails is
+// kept for the next time.
+func (e *Engine) flush(ctx context.Context) (more bool, err error) {
 	e.mu.Lock()
-	if !e.persist.loaded {
-		e.mu.Unlock()
-		return e.persist.failing
-	}
-	ids := e.persist.changed
-	e.persist.changed = map[RecordID]struct{}{}
-	var changes []Change
 	clock := e.opts.Now()
-	for id := range ids {
+	var ids []RecordID
+	var changes []Change
+	for id := range e.persist.changed {
+		if len(ids) == batchSize {
+			more = true
+			break
+		}
+		ids = append(ids, id)
+		delete(e.persist.changed, id)
 		r, ok := e.record(id, clock)
 		_, stored := e.persist.stored[id]
 		switch {
 		case ok:
 			changes = append(changes, Change{Record: r})
+			e.persist.stored[id] = struct{}{} // even if the call fails: who knows
 		case stored:
 			changes = append(changes, Change{Record: Record{Layer: id.Layer, Key: id.Key}, Delete: true})
 		}
 	}
-	e.mu.Unlock()
-	var err error
-	if len(changes) > 0 {
-		err = e.opts.Store.Apply(ctx, changes)
+	if len(changes) == 0 {
+		e.mu.Unlock()
+		return more, nil
 	}
+	e.persist.calling = clock
+	e.mu.Unlock()
+
+	err = e.opts.Store.Apply(ctx, changes)
+
 	e.mu.Lock()
 	defer e.unlock()
 	e.stored(err)
 	if err != nil {
-		for id := range ids {
+		for _, id := range ids {
 			e.dirty(id)
 		}
-		return err
+		return false, err
 	}
 	for _, c := range changes {
 		if c.Delete {
 			delete(e.persist.stored, c.Record.ID())
-		} else {
-			e.persist.stored[c.Record.ID()] = struct{}{}
 		}
 	}
-	return nil
+	return more, nil
 }
 
 // stored notes how the last call of the store went.
 func (e *Engine) stored(err error) {
 	was := e.persist.failing
-	e.persist.failing = err
+	e.persist.failing, e.persist.calling = err, time.Time{}
 	switch {
 	case err != nil && was == nil:
 		e.log.Warn("the store fails; routing goes on from memory and the state is written when it is back", "error", err)
@@ -208,6 +246,9 @@ func (e *Engine) stored(err error) {
 // load takes over the stored state. Where the engine knows something newer already, the later
 // deadline and the higher level win.
 func (e *Engine) load(ctx context.Context) error {
+	e.mu.Lock()
+	e.persist.calling = e.opts.Now()
+	e.mu.Unlock()
 	records, err := e.opts.Store.Load(ctx)
 	e.mu.Lock()
 	defer e.unlock()
@@ -234,6 +275,12 @@ func (e *Engine) sweep() {
 	for _, c := range e.conns {
 		if stale(c.cool, c.dom.policy) {
 			e.setConn(c, c.cool.cleared(c.cool.endedAt), "forgotten")
+		}
+	}
+	for _, d := range e.domains {
+		gone := func(m movedModel) bool { return now-m.at >= d.policy.Cooldown.ForgetAfter }
+		if next := d.breaker.withoutMoved(gone); !next.same(d.breaker) {
+			e.setBreaker(d, next, "forgotten")
 		}
 	}
 	for _, t := range e.targets {

@@ -208,8 +208,22 @@ func (p Policy) Validate() error {
 	case d.Lockout.LockoutDuration > d.Lockout.MaxLockout:
 		return fmt.Errorf("lockout duration %v: it must not be above the max %v", d.Lockout.LockoutDuration, d.Lockout.MaxLockout)
 	}
-	for _, k := range []Kind{KindRateLimit, KindQuotaExhausted} {
-		if b.CooldownByKind[k] > 0 {
+	return neverTrips(p)
+}
+
+// neverTrips finds a cooldown for a kind that cannot trip that layer (law V3), which would have
+// no effect.
+func neverTrips(p Policy) error {
+	for _, k := range Kinds() {
+		switch {
+		case k.ofRequest():
+			if p.Breaker.CooldownByKind[k]+p.Cooldown.CooldownByKind[k]+p.Lockout.CooldownByKind[k] > 0 {
+				return fmt.Errorf("cooldown for %v: that kind tells of the request and excludes nobody; remove it", k)
+			}
+		case p.Breaker.CooldownByKind[k] == 0 || k.Transient() || k == KindUnknown || k == KindPermission:
+		case k == KindModelNotFound:
+			return fmt.Errorf("breaker cooldown for %v: that kind never opens a breaker; set it under the lockout instead", k)
+		default:
 			return fmt.Errorf("breaker cooldown for %v: that kind never opens a breaker; set it under the cooldown instead", k)
 		}
 	}

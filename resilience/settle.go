@@ -13,14 +13,10 @@ func (t *Target) succeed(p Permit) {
 }
 
 func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
-	seq := e.seq.Add(1)
-	d, c, model := t.dom, t.conn, t.key.Model
+	seq := e.tick()
+	d, c := t.dom, t.conn
 	now := e.now()
 	e.local.success(e, d.endpoint, seq)
-	if d.moved[model] {
-		delete(d.moved, model)
-		e.refreshDomain(d)
-	}
 	cause := "success"
 	if lease != 0 {
 		cause = "probe_success"
@@ -28,7 +24,7 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 
 	var moved []evidence
 	if !d.breaker.clean() {
-		next, closed, evidence := d.breaker.breakerSuccess(model, begun, lease, seq, d.policy)
+		next, closed, evidence := d.breaker.breakerSuccess(t.key.Model, begun, seq, d.policy)
 		e.setBreaker(d, next, cause)
 		moved = evidence
 		if closed {
@@ -36,24 +32,24 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 		}
 	}
 	if g := c.cool; !g.clean() {
-		e.setConn(c, g.success(begun, lease, seq), cause)
+		e.setConn(c, g.success(begun, seq), cause)
 	}
 	if g := t.cool; !g.clean() {
-		e.setCool(t, g.success(begun, lease, seq), cause)
+		e.setCool(t, g.success(begun, seq), cause)
 	}
 	if g := t.lock; !g.clean() {
-		e.setLock(t, g.success(begun, lease, seq), cause)
+		e.setLock(t, g.success(begun, seq), cause)
 	}
+	e.releaseLocked(t, lease)
 	// A neighbour was answered: what failed meanwhile is the failing models' own trouble.
 	for _, m := range moved {
 		if m.key.Model == "" || !e.known(m.key) {
 			continue
 		}
-		d.moved[m.key.Model] = true
-		e.refreshDomain(d)
+		e.setBreaker(d, d.breaker.withMoved(m.key.Model, d.policy, now), "contrast")
 		o := e.target(m.key)
 		r := report{key: m.key, kind: m.kind, rule: "contrast", begun: seq, seq: seq}
-		e.setLock(o, o.lock.lockoutMoved(m.count, r, d.policy, now), "contrast")
+		e.setLock(o, o.lock.lockoutMoved(max(m.count, m.waited), r, d.policy, now), "contrast")
 	}
 }
 
@@ -91,9 +87,10 @@ func (e *Engine) fail(p Permit, v Verdict) {
 	if p.mode != rechecking { // a failed recheck changes nothing
 		now := clock.Sub(e.start)
 		hint, clamped := honoured(v, t.dom.policy, clock)
+		v.Scope = bounded(v.Scope, t.key)
 		r := report{
 			key: t.key, kind: v.Kind, rule: v.Rule, hint: hint, certain: v.Certain, quarantine: v.Quarantine,
-			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.seq.Add(1),
+			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(),
 			random: e.random(t.dom.policy),
 		}
 		e.bus.clamped = clamped
@@ -105,22 +102,28 @@ func (e *Engine) fail(p Permit, v Verdict) {
 
 // hear applies law V11: which gate hears which verdict.
 func (e *Engine) hear(t *Target, v Verdict, r report, now instant) {
-	if r.kind == KindUnknown {
+	switch r.kind {
+	case KindUnknown:
 		r.kind = KindServerError
+	case KindCanceled:
+		return // whoever cancelled, it tells nothing of the upstream
+	}
+	c := t.conn
+	account := v.Scope == ScopeConnection || v.Scope == ScopeProvider && lasting(r.kind)
+	if account && r.begun < c.credentialAt {
+		return // said of a credential that is no longer there
 	}
 	switch scope := v.Scope; {
+	case account:
+		e.setConn(c, c.cool.cooldownFail(r, t.dom.policy, now), "failure")
 	case scope == ScopeModel:
 		r.quarantine = false // a model needs no person: it is locked, and that is certain
 		r.certain = r.certain || v.Quarantine
 		e.setLock(t, t.lock.lockoutFail(r, t.dom.policy, now), "failure")
-	case scope == ScopeConnection:
-		e.setConn(t.conn, t.conn.cool.cooldownFail(r, t.dom.policy, now), "failure")
 	case scope == ScopeProvider && r.kind.Transient():
 		e.hearTransient(t, v.Dial, r, now)
 	case scope == ScopeProvider && r.kind == KindPermission:
 		e.setBreaker(t.dom, t.dom.breaker.breakerFail(r, t.dom.policy, now), "failure")
-	case scope == ScopeProvider && lasting(r.kind):
-		e.setConn(t.conn, t.conn.cool.cooldownFail(r, t.dom.policy, now), "failure")
 	}
 }
 
@@ -137,22 +140,28 @@ func lasting(k Kind) bool {
 // model where contrast has shown that the run is the model's, and for the connection's cooldown.
 func (e *Engine) hearTransient(t *Target, dial bool, r report, now instant) {
 	d, p := t.dom, t.dom.policy
-	before := [3]gate{d.breaker, t.cool, t.lock}
+	before := [4]gate{d.breaker, t.conn.cool, t.cool, t.lock}
 	if dial && e.local.hear(e, d.endpoint, r.seq, now) {
 		return
 	}
-	own := d.moved[t.key.Model]
+	own := d.breaker.owns(t.key.Model, p, now)
 	if own {
+		e.setBreaker(d, d.breaker.withMoved(t.key.Model, p, now), "contrast")
 		e.setLock(t, t.lock.lockoutMoved(1, r, p, now), "failure")
 	} else {
 		e.setBreaker(d, d.breaker.breakerFail(r, p, now), "failure")
 	}
-	e.setCool(t, t.cool.transientFail(r, p, now), "failure")
-	if dial {
-		e.local.note(d.endpoint, r.seq, t, before)
+	if t.key.Model == "" {
+		// Who names no model tells of the connection.
+		e.setConn(t.conn, t.conn.cool.transientFail(r, p, now), "failure")
+	} else {
+		e.setCool(t, t.cool.transientFail(r, p, now), "failure")
 	}
 	if !own && t.cool.excluded {
 		e.widen(t, r, now)
+	}
+	if dial {
+		e.local.note(d.endpoint, t, r.seq, before)
 	}
 }
 
@@ -161,7 +170,7 @@ func (e *Engine) widen(t *Target, r report, now instant) {
 	c := t.conn
 	until, level, second := t.cool.until, t.cool.level, false
 	for _, o := range c.targets {
-		if o != t && o.cool.excluded && !o.dom.moved[o.key.Model] && !o.cool.forgotten(t.dom.policy, now) {
+		if o != t && o.cool.excluded && !o.dom.breaker.owns(o.key.Model, o.dom.policy, now) && !o.cool.forgotten(o.dom.policy, now) {
 			second = true
 			until, level = max(until, o.cool.until), max(level, o.cool.level)
 		}
@@ -185,16 +194,16 @@ func (e *Engine) releaseLocked(t *Target, lease uint64) {
 	if lease == 0 {
 		return
 	}
-	if t.dom.breaker.holds(lease) {
+	if t.dom.breaker.knows(lease) {
 		e.setBreaker(t.dom, t.dom.breaker.release(lease), "released")
 	}
-	if t.conn.cool.holds(lease) {
+	if t.conn.cool.knows(lease) {
 		e.setConn(t.conn, t.conn.cool.release(lease), "released")
 	}
-	if t.cool.holds(lease) {
+	if t.cool.knows(lease) {
 		e.setCool(t, t.cool.release(lease), "released")
 	}
-	if t.lock.holds(lease) {
+	if t.lock.knows(lease) {
 		e.setLock(t, t.lock.release(lease), "released")
 	}
 }
@@ -205,11 +214,12 @@ func (e *Engine) waited(p Permit) {
 	e.mu.Lock()
 	defer e.unlock()
 	t := e.resolve(p.t)
-	r := report{key: t.key, kind: KindTimeout, rule: "suspicion", begun: p.begun, seq: e.seq.Add(1)}
+	r := report{key: t.key, kind: KindTimeout, rule: "suspicion", begun: p.begun, seq: e.tick()}
 	e.setBreaker(t.dom, t.dom.breaker.breakerWait(r, t.dom.policy, clock.Sub(e.start)), "suspicion")
 }
 
-// resolve returns the cell that stands for the target now.
+// resolve returns the cell that stands for the target now. A target that no configuration names
+// any more is its own cell: requests that are under way still use it, and nothing is kept of it.
 func (e *Engine) resolve(t *Target) *Target {
 	if t.word.Load()&bitEvicted != 0 && e.known(t.key) {
 		return e.target(t.key)

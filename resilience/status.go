@@ -116,7 +116,7 @@ func (e *Engine) Status() Status {
 	defer e.mu.Unlock()
 	clock := e.opts.Now()
 	v := view{e, clock, clock.Sub(e.start)}
-	s := Status{Now: Timestamp{clock}, Persistence: e.persist.health(e.opts.Store != nil), Local: e.local.active.Load(),
+	s := Status{Now: Timestamp{clock}, Persistence: e.persist.health(e.opts.Store != nil, clock), Local: e.local.active.Load(),
 		Providers: []ProviderStatus{}, Lockouts: []LockoutStatus{}, Operator: []OperatorStatus{}}
 	for _, name := range e.providerNames() {
 		s.Providers = append(s.Providers, v.provider(name))
@@ -174,12 +174,12 @@ func (e *Engine) connectionIDs(provider string) []string {
 func (v view) provider(name string) ProviderStatus {
 	e := v.e
 	s := ProviderStatus{ID: name, Connections: []ConnectionStatus{}}
-	shared := e.domain(Key{Provider: name})
+	shared := e.glimpse(Key{Provider: name}).dom
 	s.Breaker = v.breaker(shared)
 	soonest := never
 	ids := e.connectionIDs(name)
 	for _, id := range ids {
-		c := e.connection(Key{Provider: name, Connection: id})
+		c := e.glimpse(Key{Provider: name, Connection: id}).conn
 		s.Connections = append(s.Connections, v.connection(c))
 		x, out := v.standing(c)
 		s.Available = s.Available || !out
@@ -199,17 +199,20 @@ func (v view) provider(name string) ProviderStatus {
 
 // standing says whether a connection is out whatever the model, and until when at the soonest.
 func (v view) standing(c *connection) (next instant, out bool) {
-	key := c.key
-	key.Model, _ = c.dom.breaker.soleModel()
-	t := Target{key: key, engine: v.e, dom: c.dom, conn: c}
-	x, verdict, _ := t.decide(false, v.clock)
-	if verdict != refused {
-		return 0, false
+	if x, held := v.e.operatorExclusion(c.key, v.clock); held {
+		if x.RetryAfter == 0 {
+			return never, true
+		}
+		return v.now + x.RetryAfter, true
 	}
-	if x.RetryAfter == 0 && !x.Held {
-		return never, true
+	p := c.dom.policy
+	sole, _ := c.dom.breaker.soleModel() // another model may pass at once; the one that fails waits
+	a := c.dom.breaker.breakerAsk(sole, p, false, v.now)
+	b := c.cool.ask(p, false, v.now)
+	if c.dom.breaker.excluded && c.cool.transient() {
+		b = answer{}
 	}
-	return v.now + x.RetryAfter, true
+	return max(a.next, b.next), a.verdict == refused || b.verdict == refused
 }
 
 func (v view) breaker(d *domain) BreakerStatus {
@@ -238,14 +241,18 @@ func (v view) connection(c *connection) ConnectionStatus {
 		s.Breaker = &b
 	}
 	g := c.cool
-	if !g.excluded || g.forgotten(p, v.now) {
+	if g.excluded && g.forgotten(p, v.now) {
 		g = gate{}
+	}
+	if !g.live(v.now) {
 		for _, model := range sortedKeys(c.targets) {
 			t := c.targets[model]
 			if !t.cool.excluded || t.cool.forgotten(p, v.now) {
 				continue
 			}
-			s.Models = append(s.Models, model)
+			if t.cool.live(v.now) {
+				s.Models = append(s.Models, model)
+			}
 			if !g.excluded || t.cool.until > g.until {
 				g = t.cool
 			}

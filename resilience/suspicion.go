@@ -9,7 +9,7 @@ func (t *Target) Suspected() bool {
 	e := t.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.resolve(t).dom.breaker.suspected
+	return e.peek(t).dom.breaker.suspected
 }
 
 // LocalOutage is Engine.LocalOutage for one who holds only the target.

@@ -44,10 +44,7 @@ func (t *Target) check(alone bool) (Exclusion, answerKind, [4]answer) {
 	clock := e.opts.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t.word.Load()&bitEvicted != 0 {
-		t = e.target(t.key)
-	}
-	return t.decide(alone, clock)
+	return e.peek(t).decide(alone, clock)
 }
 
 // The gates that decide asks, in the order of the way in.
@@ -72,10 +69,10 @@ func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]
 		t.lock.ask(p, alone, now),
 	}
 	gates := [4]*gate{&t.dom.breaker, &t.conn.cool, &t.cool, &t.lock}
-	if answers[atBreaker].verdict == probe {
+	if t.dom.breaker.excluded {
 		// The breaker governs: a transient cooldown does not delay its probe.
-		for _, i := range []int{atConnection, atCool} {
-			if gates[i].excluded && gates[i].transient() && answers[i].verdict == refused {
+		for i := atConnection; i <= atCool; i++ {
+			if answers[i].verdict == refused && gates[i].transient() {
 				answers[i] = answer{}
 			}
 		}
@@ -110,26 +107,48 @@ func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]
 	return x, refused, answers
 }
 
+// peek is resolve for those who change nothing: what has no cell gets none.
+func (e *Engine) peek(t *Target) *Target {
+	if t.word.Load()&bitEvicted == 0 || !e.known(t.key) {
+		return t
+	}
+	return e.glimpse(t.key)
+}
+
+// glimpse returns the key's cell or, where there is none, a stand-in on the wider cells.
+func (e *Engine) glimpse(key Key) *Target {
+	if t := e.targets[key]; t != nil {
+		return t
+	}
+	ck := Key{Provider: key.Provider, Connection: key.Connection}
+	c := e.conns[ck]
+	if c == nil {
+		dk := e.domainKey(key)
+		d := e.domains[dk]
+		if d == nil {
+			d = &domain{key: dk, policy: e.policyOf(key.Provider), breaker: newBreaker()}
+		}
+		c = &connection{key: ck, dom: d}
+	}
+	return &Target{key: key, engine: e, dom: c.dom, conn: c, lock: newLockout()}
+}
+
 // heldRetry is the time that we tell a client to stay away while a probe decides.
 const heldRetry = time.Second
-
-func (g gate) transient() bool { return g.kind.Transient() || g.kind == KindUnknown }
 
 // admit is Acquire's slow path: something is known against the target.
 func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
 	clock := e.opts.Now()
 	e.mu.Lock()
 	defer e.unlock()
-	if t.word.Load()&bitEvicted != 0 {
-		t = e.target(t.key)
-	}
+	t = e.resolve(t)
 	x, kind, answers := t.decide(alone, clock)
 	if kind == refused {
 		return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
 	}
 	now := clock.Sub(e.start)
 	e.forgetStale(t, now)
-	permit := newPermit(t, e.seq.Load())
+	permit := newPermit(t, e.date)
 	if kind == free {
 		return permit, nil
 	}
@@ -159,12 +178,12 @@ func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
 func (e *Engine) forgetStale(t *Target, now instant) {
 	p := t.dom.policy
 	if g := t.conn.cool; g.excluded && g.forgotten(p, now) {
-		e.setConn(t.conn, g.cleared(e.seq.Add(1)), "forgotten")
+		e.setConn(t.conn, g.cleared(e.tick()), "forgotten")
 	}
 	if g := t.cool; g.excluded && g.forgotten(p, now) {
-		e.setCool(t, g.cleared(e.seq.Add(1)), "forgotten")
+		e.setCool(t, g.cleared(e.tick()), "forgotten")
 	}
 	if g := t.lock; g.excluded && g.forgotten(p, now) {
-		e.setLock(t, g.cleared(e.seq.Add(1)), "forgotten")
+		e.setLock(t, g.cleared(e.tick()), "forgotten")
 	}
 }

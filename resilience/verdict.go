@@ -111,6 +111,9 @@ func (k Kind) Transient() bool {
 	return false
 }
 
+// ofRequest reports whether the kind tells of one request, or of its client, alone.
+func (k Kind) ofRequest() bool { return k >= KindContextLength && k < kindCount }
+
 // gravity orders causes: while an exclusion lasts its recorded cause may become graver, never milder.
 func (k Kind) gravity() int {
 	switch k {
