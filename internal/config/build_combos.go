@@ -61,12 +61,12 @@ func (b *builder) targets(n *node, combo *Combo, combos *node) {
 			switch {
 			case t.Connection != nil:
 			case slices.Contains(t.Provider.LeftOut, conn.text):
-				b.warnf(conn, "the connection %s was left out, and this target with it", quote(conn.text))
+				b.warnf(conn, "the connection %s was left out, and this target with it", quote(conn.shown()))
 				continue
 			case len(b.errors) > 0 && len(t.Provider.Connections) == 0:
 				continue // its connections could not be read
 			default:
-				b.errorf(conn, "the provider %s has no connection %s%s", t.Provider.ID, quote(conn.text), connectionsOf(t.Provider, conn.text))
+				b.errorf(conn, "the provider %s has no connection %s%s", t.Provider.ID, quote(conn.shown()), connectionsOf(t.Provider, conn.text))
 				continue
 			}
 		}
@@ -93,9 +93,9 @@ func (b *builder) target(n *node, combo *Combo, combos *node) (Target, bool) {
 	case !slash && n.text == combo.Name:
 		b.errorf(n, "the combo names itself; write a provider/model")
 	case !slash && combos.get(n.text) != nil:
-		b.errorf(n, "%s is a combo, and combos in combos are not available in this version; write its targets here", quote(n.text))
+		b.errorf(n, "%s is a combo, and combos in combos are not available in this version; write its targets here", quote(n.shown()))
 	case !slash:
-		b.errorf(n, "%s is no target; write provider/model%s", quote(n.text), b.ownerOf(n.text))
+		b.errorf(n, "%s is no target; write provider/model%s", quote(n.shown()), b.ownerOf(n.text))
 	case providers.get(id) == nil:
 		var names []string
 		for _, p := range b.cfg.Providers {

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 func (b *builder) connections(e *entry, p *Provider) {
 	n := e.value
@@ -30,11 +27,11 @@ func (b *builder) connections(e *entry, p *Provider) {
 			continue
 		}
 		if reason := badName(id.text); reason != "" {
-			b.errorf(id, "%s is no name for a connection: %s", quote(id.text), reason)
+			b.errorf(id, "%s is no name for a connection: %s", quote(id.shown()), reason)
 			continue
 		}
 		if line, dup := seen[id.text]; dup {
-			b.errorf(id, "the connection %s stands in line %d already; give each its own id", quote(id.text), line)
+			b.errorf(id, "the connection %s stands in line %d already; give each its own id", quote(id.shown()), line)
 			continue
 		}
 		seen[id.text] = id.pos.line
@@ -104,7 +101,7 @@ func badKey(key string) string {
 	case strings.TrimSpace(key) != key:
 		return "the key begins or ends with a space; remove it"
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return fmt.Sprintf("the key has characters that no key has, such as spaces or line breaks; copy it again")
+		return "the key has characters that no key has, such as spaces or line breaks; copy it again"
 	}
 	return ""
 }

@@ -130,7 +130,7 @@ func (b *builder) ruleProviders(n *node) {
 	}
 	for _, item := range n.each() {
 		if item.ok() && b.root.get("providers").get(item.text) == nil {
-			b.errorf(item, "the rule could never match: there is no provider %s here%s", quote(item.text), or(didYouMean(item.text, names), "; remove it or add the provider"))
+			b.errorf(item, "the rule could never match: there is no provider %s here%s", quote(item.shown()), or(didYouMean(item.text, names), "; remove it or add the provider"))
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (b *builder) ruleProviders(n *node) {
 func (b *builder) ruleStatus(n *node) {
 	for _, item := range n.each() {
 		if item.ok() && !validStatus(item.text) {
-			b.errorf(item, "%s is no HTTP status; write one such as 429, a class such as 5xx, or a range such as 500-504", quote(item.text))
+			b.errorf(item, "%s is no HTTP status; write one such as 429, a class such as 5xx, or a range such as 500-504", quote(item.shown()))
 		}
 	}
 }

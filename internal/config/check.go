@@ -21,7 +21,8 @@ func (p *problems) check(n *node, s *spec, at string) {
 	nested := form.kind == kindObject || form.kind == kindMap
 	if n.shape.scalar() && !nested {
 		n.secret = form.kind == kindSecret
-		n.public = !form.private() || form.kind == kindURL && !strings.ContainsAny(n.raw, "@?")
+		n.public = !form.private() || form.kind == kindURL && !strings.ContainsAny(n.raw, "@?") ||
+			form.kind == kindFile && (strings.Contains(n.raw, "/") || !likeSecret(n.raw))
 	}
 	// What stands in a mapping's place is a line that slipped, perhaps a secret's.
 	if !fits && !form.private() && !nested {
@@ -34,7 +35,7 @@ func (p *problems) check(n *node, s *spec, at string) {
 	case !fits && form.kind == kindDuration, !fits && form.kind == kindSize, !fits && form.kind == kindShare:
 		p.errorf(n, "this must be %s, not %s", s.words(), n.shape)
 		return
-	case !fits && n.shape.scalar() && (form.kind == kindString || form.kind == kindSecret || form.kind == kindURL || form.kind == kindEnum):
+	case !fits && n.shape.scalar() && form.kind <= kindEnum:
 		p.errorf(n, "this must be a string, not %s; put it in quotes", n.shape)
 		return
 	case !fits && form.kind == kindList && n.shape == shapeString:
@@ -177,30 +178,30 @@ func (p *problems) checkScalar(n *node, s *spec, at string) {
 		}
 		i, ok := n.int()
 		if !ok || n.shape == shapeString && !n.expanded {
-			p.errorf(n, "%s is not a whole number%s; write one, such as 5", quote(n.text), orWords(s))
+			p.errorf(n, "%s is not a whole number%s; write one, such as 5", quote(n.shown()), orWords(s))
 			return
 		}
 		p.checkRange(n, s, float64(i))
 	case kindNumber:
 		f, ok := n.number()
 		if !ok {
-			p.errorf(n, "%s is not a number; write one, such as 1.5", quote(n.text))
+			p.errorf(n, "%s is not a number; write one, such as 1.5", quote(n.shown()))
 			return
 		}
 		p.checkRange(n, s, f)
 	case kindBool:
 		if n.text != "true" && n.text != "false" {
-			p.errorf(n, "%s is neither true nor false; write one of the two", quote(n.text))
+			p.errorf(n, "%s is neither true nor false; write one of the two", quote(n.shown()))
 		}
 	case kindDuration:
 		p.checkDuration(n, s)
 	case kindSize:
 		if size, ok := parseSize(n.text); !ok || size < 1 {
-			p.errorf(n, "%s is not a size; write one above 0 such as 64MiB, 10MB or a number of bytes", quote(n.text))
+			p.errorf(n, "%s is not a size; write one above 0 such as 64MiB, 10MB or a number of bytes", quote(n.shown()))
 		}
 	case kindShare:
 		if f, ok := parseShare(n.text); !ok || f < 0 || f > 1 {
-			p.errorf(n, "%s is not a share; write a number from 0 to 1, or a percentage such as 10%%", quote(n.text))
+			p.errorf(n, "%s is not a share; write a number from 0 to 1, or a percentage such as 10%%", quote(n.shown()))
 		}
 	}
 }
@@ -210,18 +211,18 @@ func (p *problems) checkWord(n *node, s *spec, at string) {
 	switch {
 	case contains(words, n.text):
 	case contains(s.enum, n.text):
-		p.errorf(n, "%s is not available in this version; use %s", quote(n.text), oneOf(words))
+		p.errorf(n, "%s is not available in this version; use %s", quote(n.shown()), oneOf(words))
 	default:
-		p.errorf(n, "%s is not one of %s%s", quote(n.text), strings.Join(words, ", "), didYouMean(n.text, words))
+		p.errorf(n, "%s is not one of %s%s", quote(n.shown()), strings.Join(words, ", "), didYouMean(n.text, words))
 	}
 }
 
 func (p *problems) checkRange(n *node, s *spec, v float64) {
 	switch {
 	case v < s.min && s.max > 0, s.max > 0 && v > s.max:
-		p.errorf(n, "%s is out of range; write a number from %v to %s", n.text, s.min, strconv.FormatFloat(s.max, 'f', -1, 64))
+		p.errorf(n, "%s is out of range; write a number from %v to %s", n.shown(), s.min, strconv.FormatFloat(s.max, 'f', -1, 64))
 	case v < s.min:
-		p.errorf(n, "%s is too small; write at least %v", n.text, s.min)
+		p.errorf(n, "%s is too small; write at least %v", n.shown(), s.min)
 	}
 }
 
@@ -232,15 +233,15 @@ func (p *problems) checkDuration(n *node, s *spec) {
 	d, ok := n.duration()
 	switch {
 	case !ok && (n.shape == shapeInt || n.shape == shapeFloat):
-		p.errorf(n, "%s has no unit; write %ss for seconds, or ms, m, h", n.text, n.text)
+		p.errorf(n, "%s has no unit; write %ss for seconds, or ms, m, h", n.shown(), n.shown())
 	case !ok:
-		p.errorf(n, "%s is not a duration%s; write one such as 500ms, 30s, 5m or 1h30m", quote(n.text), orWords(s))
+		p.errorf(n, "%s is not a duration%s; write one such as 500ms, 30s, 5m or 1h30m", quote(n.shown()), orWords(s))
 	case d < 0:
-		p.errorf(n, "%s is negative; write a duration such as 30s", n.text)
+		p.errorf(n, "%s is negative; write a duration such as 30s", n.shown())
 	case d == 0 && s.min > 0:
-		p.errorf(n, "%s means nothing here; write a duration above 0, or remove the key for the default", n.text)
+		p.errorf(n, "%s means nothing here; write a duration above 0, or remove the key for the default", n.shown())
 	case d > maxDuration:
-		p.errorf(n, "%s is more than a year; write at most %s", n.text, "8784h")
+		p.errorf(n, "%s is more than a year; write at most %s", n.shown(), "8784h")
 	}
 }
 

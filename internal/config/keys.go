@@ -105,7 +105,7 @@ var connectionFields = []field{
 		doc:     "The key. ${VAR:-} leaves the connection out, with a warning, where VAR is not set.",
 		example: `"${OPENAI_API_KEY}"`,
 	},
-	{key: "api_key_file", spec: spec{kind: kindString}, doc: "A file that holds the key, from the configuration's folder.", example: "/run/secrets/openai"},
+	{key: "api_key_file", spec: spec{kind: kindFile}, doc: "A file that holds the key, from the configuration's folder.", example: "/run/secrets/openai"},
 	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The connection's share among its siblings."},
 	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once."},
 	{key: "base_url", spec: spec{kind: kindURL}, doc: "An address of its own, which fails independently of its siblings'.", example: "https://eu.acme.example/v1"},

@@ -98,7 +98,10 @@ func (p *problems) maskSecrets(root *node) {
 		}
 	})
 	root.walk(func(n *node) {
-		if n.shape.scalar() && n.shape != shapeNull && !n.public {
+		switch {
+		case n.public && n.expanded && likeSecret(n.text):
+			p.src.hide(n.text) // a secret's variable in a wrong place
+		case n.shape.scalar() && n.shape != shapeNull && !n.public:
 			p.maskValue(n, shown)
 		}
 	})

@@ -81,11 +81,14 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// shown is the text for a message: as the file has it, so that no variable's value is shown.
+func (n *node) shown() string { return n.raw }
+
 // ok reports whether there is a value that can be used.
 func (n *node) ok() bool { return n != nil && !n.bad && n.shape != shapeNull }
 
 // maxNodes bounds what anchors may multiply a file to.
-const maxNodes = 50_000
+const maxNodes = 200_000
 
 // converter makes nodes of a syntax tree.
 type converter struct {

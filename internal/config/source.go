@@ -2,7 +2,9 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,8 +19,10 @@ type source struct {
 	name  string
 	lines []string
 
-	masks   map[int][]span // by line: what is not shown
-	secrets []string       // texts that must not appear in a message, the longest first
+	masks   map[int][]span  // by line: what is not shown
+	secrets map[string]bool // texts that must not appear in a message
+	// scrubber replaces them. It is made when it is needed, after the last one was added.
+	scrubber *strings.Replacer
 	// opaque says that the text was not understood, so that no word of it may be shown but known ones.
 	opaque bool
 }
@@ -217,20 +221,30 @@ func window(line string, caret int) (string, int) {
 
 // scrub replaces every known secret in a text.
 func (s *source) scrub(text string) string {
-	for _, secret := range s.secrets {
-		text = strings.ReplaceAll(text, secret, "***")
+	if s.scrubber == nil {
+		// Of two secrets that begin alike the longer one is replaced: the first pair that fits counts.
+		secrets := slices.SortedFunc(maps.Keys(s.secrets), func(a, b string) int {
+			return cmp.Or(len(b)-len(a), strings.Compare(a, b))
+		})
+		var pairs []string
+		for _, secret := range secrets {
+			pairs = append(pairs, secret, "***")
+		}
+		s.scrubber = strings.NewReplacer(pairs...)
 	}
-	return text
+	return s.scrubber.Replace(text)
 }
 
 // hide makes sure that a value appears in no message. Very short ones, and words of the
 // format, would hit innocent text and are masked by their place only.
 func (s *source) hide(value string) {
-	if value = strings.TrimSpace(value); len(value) < 6 || knownKeys()[value] || slices.Contains(s.secrets, value) {
+	if value = strings.TrimSpace(value); len(value) < 6 || knownKeys()[value] {
 		return
 	}
-	s.secrets = append(s.secrets, value)
-	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
+	if s.secrets == nil {
+		s.secrets = map[string]bool{}
+	}
+	s.secrets[value], s.scrubber = true, nil
 }
 
 // unknownWords returns the words of a line that was not understood which are neither a key nor

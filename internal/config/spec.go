@@ -9,6 +9,7 @@ const (
 	kindString   kind = iota
 	kindURL           // a string that is shown unless it holds a password
 	kindSecret        // a string that is never shown
+	kindFile          // a path, which is shown unless it looks like what should be in the file
 	kindEnum          // one of the spec's words
 	kindInt           // a whole number
 	kindNumber        // a number
@@ -64,17 +65,9 @@ func (s *spec) field(key string) *field {
 	return nil
 }
 
-func (s *spec) keys() []string {
-	keys := make([]string, len(s.fields))
-	for i := range s.fields {
-		keys[i] = s.fields[i].key
-	}
-	return keys
-}
-
 // private reports whether a secret may stand anywhere below, so that a value in the wrong form there is not shown.
 func (s *spec) private() bool {
-	if s.kind == kindSecret || s.kind == kindURL {
+	if s.kind == kindSecret || s.kind == kindURL || s.kind == kindFile {
 		return true
 	}
 	if s.elem != nil && s.elem.private() || s.alternative != nil && s.alternative.private() {
@@ -122,7 +115,7 @@ func (s *spec) fits(n *node) bool {
 // words says what a place takes, for messages.
 func (s *spec) words() string {
 	text := [...]string{
-		"a string", "a string", "a string", "a word", "a whole number", "a number", "true or false", "a duration such as 30s",
+		"a string", "a string", "a string", "a string", "a word", "a whole number", "a number", "true or false", "a duration such as 30s",
 		"a size such as 64MiB", "a share such as 0.1 or 10%", "an HTTP status", "a list", "a mapping", "a mapping",
 	}[s.kind]
 	if s.alternative != nil {
