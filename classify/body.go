@@ -22,7 +22,7 @@ const maxBody = 64 << 10
 func plainBody(h http.Header, body []byte) []byte {
 	body = body[:min(len(body), maxBody)]
 	encoding := h.Get("Content-Encoding")
-	if encoding == "" || len(body) == 0 {
+	if encoding == "" || len(body) == 0 || readable(body) {
 		return body
 	}
 	codings := strings.Split(encoding, ",")
@@ -34,6 +34,16 @@ func plainBody(h http.Header, body []byte) []byte {
 		body = plain
 	}
 	return body
+}
+
+// readable reports whether the body begins with text, which no compressed one does.
+func readable(body []byte) bool {
+	for _, c := range body[:min(len(body), 24)] {
+		if c >= 0x7f || c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return false
+		}
+	}
+	return true
 }
 
 // decode undoes one content coding; nil means that the bytes are not in it. A body that is cut

@@ -96,10 +96,10 @@ func TestEchoedPromptsChangeNoState(t *testing.T) {
 		func(p []string) string { return "She said \"" + strings.Join(p, "\" and \"") + "\", didn't she?" },
 		func(p []string) string { return strings.ToUpper(strings.Join(p, "\n")) },
 	}
-	for i := range 600 {
+	for i := range 520 {
 		// Every phrase at once in the first rounds, then a few of them.
 		phrases := ts
-		if i >= 60 {
+		if i >= 52 {
 			phrases = nil
 			for range 1 + rng.IntN(5) {
 				phrases = append(phrases, ts[rng.IntN(len(ts))])
@@ -111,7 +111,7 @@ func TestEchoedPromptsChangeNoState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range []string{"openai", "anthropic", "gemini", "acme", "zhipu", "openrouter"} {
+		for _, p := range []string{"openai", "acme", "zhipu"} {
 			v := cl.Classify(Input{Provider: p, Model: "gpt-4o", Status: status, Body: raw, Now: exampleNow})
 			if v.Scope != resilience.ScopeRequest && v.Scope != resilience.ScopeClient {
 				t.Fatalf("pair %d at %s: an echoed prompt made %v (%s)\n%.600s", i, p, v, v.Evidence, raw)

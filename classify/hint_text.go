@@ -380,7 +380,7 @@ func (p *dateParser) zoneName() *time.Location {
 		p.i++
 		return time.UTC
 	}
-	if len(rest) >= 3 && (rest[0] == '+' || rest[0] == '-') && save == p.i {
+	if len(rest) >= 3 && (rest[0] == '+' || rest[0] == '-') && rest[1] >= '0' && rest[1] <= '1' {
 		neg := rest[0] == '-'
 		p.i++
 		if h, ok := p.number(2); ok && h <= 14 {

@@ -7,6 +7,8 @@ import (
 	"omniroute/resilience"
 )
 
+//go:generate go test -run TestErrorsDoc -update .
+
 // Shorthand for the rule tables.
 const (
 	request    = resilience.ScopeRequest

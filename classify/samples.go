@@ -1,6 +1,10 @@
 package classify
 
 import (
+	"hash/fnv"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +40,7 @@ type Samples struct {
 	mu     sync.Mutex
 	size   int
 	ring   []Sample // oldest first
-	shapes []string // of the same index
+	shapes []uint64 // of the same index
 	counts map[string]uint64
 }
 
@@ -54,26 +58,25 @@ func (s *Samples) Add(in Input, v resilience.Verdict) bool {
 	if !IsDefault(v.Rule) {
 		return false
 	}
-	body := sampleBody(in)
-	sample := Sample{At: in.Now, Provider: in.Provider, Dialect: in.Dialect, Model: in.Model, Phase: in.Phase.String(), Status: in.Status,
-		Type: clip(in.Header.Get("Content-Type"), 80), Body: body, Rule: v.Rule, Scope: v.Scope.String(), Kind: v.Kind.String(), Count: 1}
-	shape := in.Provider + "\x00" + v.Rule + "\x00" + skeleton(body)
+	body := plainBody(in.Header, in.Body)
+	shape := shapeOf(in.Provider, v.Rule, body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[v.Rule]++
-	for i := range s.ring {
-		if s.shapes[i] == shape {
-			sample.Count += s.ring[i].Count
-			s.ring = append(s.ring[:i], s.ring[i+1:]...)
-			s.shapes = append(s.shapes[:i], s.shapes[i+1:]...)
-			break
-		}
+	if i := slices.Index(s.shapes, shape); i >= 0 {
+		known := s.ring[i]
+		known.Count++
+		known.At = in.Now
+		s.ring = append(append(s.ring[:i], s.ring[i+1:]...), known)
+		s.shapes = append(append(s.shapes[:i], s.shapes[i+1:]...), shape)
+		return true
 	}
 	if len(s.ring) == s.size {
 		s.ring = append(s.ring[:0], s.ring[1:]...)
 		s.shapes = append(s.shapes[:0], s.shapes[1:]...)
 	}
-	s.ring = append(s.ring, sample)
+	s.ring = append(s.ring, Sample{At: in.Now, Provider: in.Provider, Dialect: in.Dialect, Model: in.Model, Phase: in.Phase.String(), Status: in.Status,
+		Type: clip(in.Header.Get("Content-Type"), 80), Body: sampleBody(body), Rule: v.Rule, Scope: v.Scope.String(), Kind: v.Kind.String(), Count: 1})
 	s.shapes = append(s.shapes, shape)
 	return true
 }
@@ -93,17 +96,12 @@ func (s *Samples) List() []Sample {
 func (s *Samples) Counts() map[string]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[string]uint64, len(s.counts))
-	for k, n := range s.counts {
-		out[k] = n
-	}
-	return out
+	return maps.Clone(s.counts)
 }
 
 // sampleBody is the beginning of a body as it may be shown: readable, without secrets, and
 // without the fields that repeat the request.
-func sampleBody(in Input) string {
-	b := plainBody(in.Header, in.Body)
+func sampleBody(b []byte) string {
 	s := strings.ToValidUTF8(string(b[:min(len(b), 2*maxSampleBody)]), "\uFFFD")
 	for _, key := range [...]string{"echo", "input", "prompt", "messages", "failed_generation", "flagged_input", "content"} {
 		s = blank(s, `"`+key+`"`)
@@ -146,14 +144,20 @@ func blank(s, key string) string {
 	return out.String()
 }
 
-// skeleton is a body without what differs between two answers of one shape: digits, and the
-// ids that Redact left.
-func skeleton(body string) string {
-	b := make([]byte, 0, min(len(body), 512))
-	for i := 0; i < len(body) && len(b) < cap(b); i++ {
-		if c := body[i]; c < '0' || c > '9' {
+// shapeOf is what two answers of one shape have in common: provider, rule and the beginning of
+// the body without its digits.
+func shapeOf(provider, rule string, body []byte) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, provider+"\x00"+rule+"\x00")
+	b := make([]byte, 0, 512)
+	for _, c := range body {
+		if len(b) == cap(b) {
+			break
+		}
+		if c < '0' || c > '9' {
 			b = append(b, c)
 		}
 	}
-	return string(b)
+	h.Write(b)
+	return h.Sum64()
 }
