@@ -9,7 +9,7 @@ const firstRetry = 250 * time.Millisecond
 // next decides what to do when nothing is running.
 func (r *Request) next(now time.Time) Action {
 	switch {
-	case len(r.plan.Targets) == 0:
+	case len(r.order) == 0:
 		return r.giveUp(CauseNoConnection, now)
 	case r.dispatched >= r.plan.Limits.MaxAttempts:
 		return r.giveUp(CauseExhausted, now)
@@ -33,7 +33,7 @@ func (r *Request) dispatchNext(now time.Time) *Attempt {
 		return nil
 	}
 	for _, i := range r.order {
-		if !r.tried[i] && !r.unfit[i] {
+		if s := &r.state[i]; !s.tried && !s.unfit {
 			if a := r.dispatch(i, now, false); a != nil {
 				return a
 			}
@@ -53,16 +53,20 @@ func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
 	if err != nil {
 		return nil
 	}
-	r.nextID++
-	r.dispatched++
-	r.tried[i] = true
-	if r.backAt == nil {
-		r.backAt = make([]time.Time, len(r.plan.Targets))
+	a := &r.first
+	if r.dispatched > 0 {
+		a = new(Attempt)
 	}
-	a := &Attempt{ID: r.nextID, Target: t, Probe: permit.Probe() || permit.Recheck(), permit: permit, start: now, record: len(r.records)}
+	r.dispatched++
+	*a = Attempt{
+		ID: r.dispatched, Target: t, Probe: permit.Probe() || permit.Recheck(),
+		permit: permit, start: now, index: i, record: len(r.records),
+	}
 	a.Timeout, a.SuspectAfter = t.timing(r.plan.Limits, r.stream, permit.Probe())
+	r.state[i].tried = true
 	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe})
-	r.running = append(r.running, a)
+	r.running[r.active] = a
+	r.active++
 	return a
 }
 
@@ -76,7 +80,7 @@ func (r *Request) worthWaiting(now time.Time) (time.Time, bool) {
 	later := false
 	for _, i := range r.order {
 		t := &r.plan.Targets[i]
-		if r.tried[i] || r.unfit[i] {
+		if s := r.state[i]; s.tried || s.unfit || later && t.Entry != entry {
 			continue
 		}
 		if _, out := t.Check(); out {
@@ -92,23 +96,11 @@ func (r *Request) worthWaiting(now time.Time) (time.Time, bool) {
 	}
 	best, at := -1, time.Time{}
 	for _, i := range r.order {
-		if r.plan.Targets[i].Entry != entry || !r.tried[i] || r.unfit[i] {
+		if r.plan.Targets[i].Entry != entry {
 			continue
 		}
-		until := r.backAt[i]
-		if until.IsZero() && r.plan.Limits.PatienceForAny {
-			until = now.Add(firstRetry)
-			if x, out := r.plan.Targets[i].Check(); out {
-				until = now.Add(x.RetryAfter)
-				if x.RetryAfter == 0 {
-					continue
-				}
-			}
-		}
-		if until.IsZero() || until.Sub(now) > r.patience || until.After(r.Deadline()) {
-			continue
-		}
-		if best < 0 || until.Before(at) {
+		until, ok := r.backSoon(i, now)
+		if ok && (best < 0 || until.Before(at)) {
 			best, at = i, until
 		}
 	}
@@ -116,10 +108,36 @@ func (r *Request) worthWaiting(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	r.last = best
-	if at.Before(now) {
-		at = now
-	}
 	return at, true
+}
+
+// backSoon returns when a target that was just tried will be back, if the request's patience
+// reaches so far.
+func (r *Request) backSoon(i int, now time.Time) (time.Time, bool) {
+	s := r.state[i]
+	if !s.tried || s.unfit {
+		return time.Time{}, false
+	}
+	until := s.backAt
+	if until.IsZero() {
+		if !r.plan.Limits.PatienceForAny {
+			return time.Time{}, false
+		}
+		until = now.Add(firstRetry)
+	}
+	if x, out := r.plan.Targets[i].Check(); out {
+		if x.RetryAfter == 0 {
+			return time.Time{}, false
+		}
+		// The exclusion may last longer than the upstream's own word.
+		if t := now.Add(x.RetryAfter); t.After(until) {
+			until = t
+		}
+	}
+	if until.Before(now) {
+		until = now
+	}
+	return until, until.Sub(now) <= r.patience && until.Before(r.Deadline())
 }
 
 // wait decides when no target is eligible: try one again after a pause, recheck, wait for the
@@ -127,13 +145,13 @@ func (r *Request) worthWaiting(now time.Time) (time.Time, bool) {
 func (r *Request) wait(now time.Time) Action {
 	again, soonest, found := false, time.Duration(0), false
 	for _, i := range r.order {
-		if r.unfit[i] {
+		if r.state[i].unfit {
 			continue
 		}
 		x, out := r.plan.Targets[i].Check()
 		switch {
 		case !out:
-			again = again || r.tried[i]
+			again = true
 		case x.Held:
 			soonest, found = 0, true
 		case x.RetryAfter > 0 && (!found || x.RetryAfter < soonest):
@@ -141,7 +159,7 @@ func (r *Request) wait(now time.Time) Action {
 		}
 	}
 	left := min(r.waitLeft, r.Deadline().Sub(now))
-	if r.plan.Targets[0].LocalOutage() {
+	if r.plan.Targets[r.order[0]].LocalOutage() {
 		// Nothing excludes the targets, yet asking them again would not reach them either.
 		return r.giveUp(CauseLocal, now)
 	}
@@ -155,7 +173,7 @@ func (r *Request) wait(now time.Time) Action {
 		return Action{Type: Pause, Until: now.Add(pause)}
 	}
 	for _, i := range r.order {
-		if !r.tried[i] && !r.unfit[i] {
+		if s := r.state[i]; !s.tried && !s.unfit {
 			if a := r.dispatch(i, now, true); a != nil {
 				return Action{Type: Dispatch, Attempt: a}
 			}

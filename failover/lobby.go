@@ -1,120 +1,183 @@
 package failover
 
 import (
+	"container/heap"
+	"slices"
 	"time"
+
+	"omniroute/resilience"
 )
 
-// Lobby is the waiting rooms of all plans, without a clock or a lock: Runner wraps it for real
-// time, a simulator polls it on its own.
+// Lobby is what the requests of one engine have to know of each other: the waiting rooms (law
+// R3), and who waits for a provider that hangs (law R9). It has no clock and no lock: Runner
+// wraps it for real time, a simulator polls it on its own.
 type Lobby struct {
-	rooms map[string]*planRoom
+	rooms  map[string][]*planRoom // by the plan's name
+	due    roomQueue
+	opened uint64 // rooms so far, so that ties are broken in one order
+
+	slow  map[*Request]watcher
+	asked uint64
 }
 
+// planRoom is the room of those who wait for the same targets. Requests of one plan that can
+// make use of different targets wait in different rooms: what lets the one go on would send the
+// other round in circles.
 type planRoom struct {
 	room
-	plan *Plan
-	at   time.Time // when to poll next, zero: only on news
+	plan  *Plan
+	fit   []bool    // by target: false where it could do no better
+	at    time.Time // when to poll next; zero: only on news
+	n     uint64
+	index int // in due, -1 when it is not there
+}
+
+type watcher struct {
+	key  resilience.Key
+	n    uint64
+	tell func()
 }
 
 // NewLobby returns an empty lobby.
-func NewLobby() *Lobby { return &Lobby{rooms: map[string]*planRoom{}} }
+func NewLobby() *Lobby {
+	return &Lobby{rooms: map[string][]*planRoom{}, slow: map[*Request]watcher{}}
+}
 
-// Enter takes a request's waiter into its plan's room. It returns false when the room is full.
-// Poll must be called soon after.
-func (l *Lobby) Enter(r *Request, budget time.Duration, wake func(waited time.Duration, expired bool), now time.Time) (*Waiter, bool) {
-	q := l.rooms[r.plan.Name]
-	if q == nil {
-		q = &planRoom{}
-		l.rooms[r.plan.Name] = q
-	}
-	// A reload may have changed the plan behind the name: the newest one holds for all.
-	q.plan = r.plan
-	q.limit, q.maxWait = r.plan.Limits.WaitingRoom, r.plan.Limits.MaxWait
+// Enter takes a request into its plan's room for at most budget, and returns false when the room
+// is full. wake is called once, by Release.Wake, with how much of the wait counts. Poll must be
+// called soon after.
+func (l *Lobby) Enter(r *Request, budget time.Duration, wake func(waited time.Duration), now time.Time) bool {
+	l.Leave(r, now)
+	q := l.room(r)
 	if r.firstWait.IsZero() {
 		r.firstWait = now
 	}
-	w := &Waiter{Wake: wake, since: r.firstWait, budget: budget}
-	if !q.enter(w, now) {
-		return nil, false
+	w := &waiter{wake: wake, since: r.firstWait, budget: budget}
+	in := q.enter(w, now)
+	if in {
+		r.waiter, r.room = w, q
 	}
-	q.at = now
-	return w, true
+	l.pollAt(q, now)
+	return in
 }
 
-// Leave takes out the waiter of a request that is over.
-func (l *Lobby) Leave(r *Request, w *Waiter) {
-	if q := l.rooms[r.plan.Name]; q != nil {
-		q.leave(w)
+// room finds or makes the room of a request.
+func (l *Lobby) room(r *Request) *planRoom {
+	list := l.rooms[r.plan.Name]
+	for _, q := range list {
+		if (q.plan == r.plan || sameTargets(q.plan, r.plan)) && q.fits(r) {
+			return q
+		}
+	}
+	l.opened++
+	q := &planRoom{plan: r.plan, n: l.opened, index: -1}
+	q.limit, q.maxWait = r.plan.Limits.WaitingRoom, r.plan.Limits.MaxWait
+	q.fit = make([]bool, len(r.plan.Targets))
+	for i := range q.fit {
+		q.fit[i] = !r.state[i].unfit
+	}
+	l.rooms[r.plan.Name] = append(list, q)
+	return q
+}
+
+func (q *planRoom) fits(r *Request) bool {
+	for i := range q.fit {
+		if q.fit[i] == r.state[i].unfit {
+			return false
+		}
+	}
+	return true
+}
+
+// sameTargets tells plans that were made anew from those that were changed.
+func sameTargets(a, b *Plan) bool {
+	return slices.EqualFunc(a.Targets, b.Targets, func(x, y Target) bool { return x.Target == y.Target })
+}
+
+// Leave says that the request waits no more. One that was let go and will not try its luck has
+// to say so too, or those behind it would wait for its outcome.
+func (l *Lobby) Leave(r *Request, now time.Time) {
+	q, w := r.room, r.waiter
+	if w == nil {
+		return
+	}
+	r.room, r.waiter = nil, nil
+	if q.leave(w) {
+		l.pollAt(q, now)
 	}
 }
 
 // Changed says that a gate of the provider may have opened.
 func (l *Lobby) Changed(provider string, now time.Time) {
-	for _, q := range l.rooms {
-		for i := range q.plan.Targets {
-			if q.plan.Targets[i].Key().Provider == provider {
-				q.at = now
-				break
+	for _, list := range l.rooms {
+		for _, q := range list {
+			for i := range q.plan.Targets {
+				if q.fit[i] && q.plan.Targets[i].Key().Provider == provider {
+					l.pollAt(q, now)
+					break
+				}
 			}
 		}
 	}
 }
-
-// Release is a waiter that Poll lets go. Call Wake outside every lock.
-type Release struct {
-	waiter  *Waiter
-	waited  time.Duration
-	expired bool
-}
-
-// Wake tells the request.
-func (w Release) Wake() { w.waiter.Wake(w.waited, w.expired) }
 
 // Waiting returns how many requests wait, for status and metrics.
 func (l *Lobby) Waiting() int {
 	n := 0
-	for _, q := range l.rooms {
-		n += len(q.waiters)
+	for _, list := range l.rooms {
+		for _, q := range list {
+			n += len(q.waiters)
+		}
 	}
 	return n
 }
 
+// Release is a waiter that is let go. Call Wake outside every lock.
+type Release struct {
+	waiter *waiter
+	waited time.Duration
+}
+
+// Wake tells the request, which has to be given Woken.
+func (w Release) Wake() { w.waiter.wake(w.waited) }
+
 // Poll lets go those whose time has come, and says when to poll again at the latest; zero means
-// not before Enter or Changed.
+// not before the next Enter, Leave or Changed.
 func (l *Lobby) Poll(now time.Time) (out []Release, again time.Time) {
-	for name, q := range l.rooms {
-		if !q.at.IsZero() && !q.at.After(now) {
-			s, recovery := q.standing(now)
-			let, next := q.poll(s, recovery, now)
-			for _, w := range let {
-				out = append(out, w.export())
-			}
-			q.at = next
-			if len(q.waiters) == 0 {
-				delete(l.rooms, name)
-				continue
-			}
+	for range len(l.due) {
+		q := l.due[0]
+		if q.at.After(now) {
+			break
 		}
-		if !q.at.IsZero() && (again.IsZero() || q.at.Before(again)) {
-			again = q.at
+		s, recovery := q.standing(now)
+		let, next := q.poll(s, recovery, now)
+		out = append(out, let...)
+		if len(q.waiters) == 0 && q.scout == nil {
+			l.close(q)
+			continue
 		}
+		l.pollAt(q, next)
+	}
+	if len(l.due) > 0 {
+		again = l.due[0].at
 	}
 	return out, again
 }
 
-func (w woken) export() Release { return Release{w.w, w.waited, w.expired} }
-
-// standing asks the gates of the plan.
-func (q *planRoom) standing(now time.Time) (standing, time.Time) {
-	best, recovery := shut, time.Time{}
+// standing asks the gates of the plan. recovery is when the next of them may let someone through
+// by itself, zero where that is not known.
+func (q *planRoom) standing(now time.Time) (best standing, recovery time.Time) {
 	for i := range q.plan.Targets {
+		if !q.fit[i] {
+			continue
+		}
 		x, out, asProbe := q.plan.Targets[i].Standing(false)
 		switch {
 		case !out && !asProbe:
 			return open, time.Time{}
 		case !out:
 			best = probing
-		case !x.Held && x.RetryAfter > 0:
+		case x.RetryAfter > 0:
 			if t := now.Add(x.RetryAfter); recovery.IsZero() || t.Before(recovery) {
 				recovery = t
 			}
@@ -123,13 +186,101 @@ func (q *planRoom) standing(now time.Time) (standing, time.Time) {
 	return best, recovery
 }
 
-// expireAll empties every room.
-func (l *Lobby) expireAll(now time.Time) (out []Release) {
-	for name, q := range l.rooms {
-		for _, w := range q.waiters {
-			out = append(out, Release{w, w.waited(now), true})
-		}
+// pollAt sets when a room is polled next; zero takes it out of the queue.
+func (l *Lobby) pollAt(q *planRoom, t time.Time) {
+	q.at = t
+	switch {
+	case t.IsZero() && q.index >= 0:
+		heap.Remove(&l.due, q.index)
+	case t.IsZero():
+	case q.index >= 0:
+		heap.Fix(&l.due, q.index)
+	default:
+		heap.Push(&l.due, q)
+	}
+}
+
+func (l *Lobby) close(q *planRoom) {
+	l.pollAt(q, time.Time{})
+	name := q.plan.Name
+	rest := slices.DeleteFunc(l.rooms[name], func(x *planRoom) bool { return x == q })
+	if l.rooms[name] = rest; len(rest) == 0 {
 		delete(l.rooms, name)
 	}
+}
+
+// empty lets everybody go.
+func (l *Lobby) empty(now time.Time) (out []Release) {
+	for _, list := range l.rooms {
+		for _, q := range list {
+			for _, w := range q.waiters {
+				out = append(out, Release{w, w.waited(now)})
+			}
+			q.waiters = nil
+		}
+	}
 	return out
+}
+
+// Watch says that an attempt of the request has waited suspiciously long and has no companion:
+// tell is called when its breaker opens for that reason. It has to give the request Suspect.
+func (l *Lobby) Watch(r *Request, attempt int, tell func()) {
+	if a := r.find(attempt); a != nil && !r.over && r.committed == nil {
+		l.asked++
+		l.slow[r] = watcher{a.Target.Key(), l.asked, tell}
+		return
+	}
+	l.Unwatch(r)
+}
+
+// Unwatch says that nothing of the request is to be watched any more.
+func (l *Lobby) Unwatch(r *Request) { delete(l.slow, r) }
+
+// Heard takes in an event of the engine and returns whom to tell, oldest first.
+func (l *Lobby) Heard(ev resilience.Event) (tell []func()) {
+	if ev.Type != resilience.EventOpened || ev.Cause != "suspicion" {
+		return nil
+	}
+	var found []watcher
+	for _, w := range l.slow {
+		if w.key.Provider == ev.Key.Provider && (ev.Key.Connection == "" || w.key.Connection == ev.Key.Connection) {
+			found = append(found, w)
+		}
+	}
+	slices.SortFunc(found, func(a, b watcher) int { return int(a.n) - int(b.n) })
+	for _, w := range found {
+		tell = append(tell, w.tell)
+	}
+	return tell
+}
+
+// roomQueue is a heap of the rooms by when they are to be polled.
+type roomQueue []*planRoom
+
+func (h roomQueue) Len() int { return len(h) }
+
+func (h roomQueue) Less(i, j int) bool {
+	if c := h[i].at.Compare(h[j].at); c != 0 {
+		return c < 0
+	}
+	return h[i].n < h[j].n
+}
+
+func (h roomQueue) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *roomQueue) Push(x any) {
+	q := x.(*planRoom)
+	q.index = len(*h)
+	*h = append(*h, q)
+}
+
+func (h *roomQueue) Pop() any {
+	old := *h
+	q := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h, q.index = old[:len(old)-1], -1
+	return q
 }

@@ -2,6 +2,7 @@ package failover
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"omniroute/resilience"
@@ -74,12 +75,17 @@ type Plan struct {
 	Limits  Limits
 	// Ordered says that a later entry is second best, so that patience is worth something.
 	Ordered bool
+
+	natural []int // the plan's own order
 }
 
 // NewPlan completes a plan: limits and timeouts that are not set get their defaults.
 func NewPlan(p Plan) (*Plan, error) {
 	p.Limits = p.Limits.Defaults()
+	p.Targets = slices.Clone(p.Targets)
+	p.natural = make([]int, len(p.Targets))
 	for i := range p.Targets {
+		p.natural[i] = i
 		t := &p.Targets[i]
 		if t.Target == nil {
 			return nil, fmt.Errorf("plan %q: target %d is not resolved", p.Name, i)
@@ -88,13 +94,4 @@ func NewPlan(p Plan) (*Plan, error) {
 		set(&t.Answer, 5*time.Minute)
 	}
 	return &p, nil
-}
-
-// order returns the plan's own order.
-func (p *Plan) order() []int {
-	o := make([]int, len(p.Targets))
-	for i := range o {
-		o[i] = i
-	}
-	return o
 }

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"slices"
 	"time"
 
 	"omniroute/resilience"
@@ -87,45 +88,46 @@ func (r *Request) Records() []Record { return r.records }
 // Report says why the request was given up. It is valid after a GiveUp.
 func (r *Request) Report(now time.Time) Report {
 	rep := Report{Cause: r.cause, Attempts: r.records, First: r.stop}
-	seen := make(map[resilience.Key]bool, len(r.records))
-	for _, a := range r.records {
-		seen[a.Key] = true
-	}
 	var kinds []resilience.Kind
-	for _, a := range r.records {
-		if a.Outcome == OutcomeFailed && a.Verdict.Scope != resilience.ScopeRequest {
+	for i := range r.records {
+		if a := &r.records[i]; a.Outcome == OutcomeFailed && blames(a.Verdict.Scope) {
 			kinds = append(kinds, a.Verdict.Kind)
 		}
 	}
-	soonest := time.Duration(0)
 	for _, i := range r.order {
 		t := &r.plan.Targets[i]
+		asked := r.asked(t.Key())
+		if r.state[i].unfit {
+			if !asked {
+				rep.Skipped = append(rep.Skipped, Skip{Key: t.Key(), Unfit: true})
+			}
+			continue
+		}
 		x, out := t.Check()
-		switch {
-		case out:
-			if !seen[t.Key()] {
-				rep.Skipped = append(rep.Skipped, Skip{Key: t.Key(), Exclusion: x})
-				kinds = append(kinds, x.Kind)
-			}
-			if x.RetryAfter > 0 && (soonest == 0 || x.RetryAfter < soonest) {
-				soonest = x.RetryAfter
-			}
-		case r.unfit[i] && !seen[t.Key()]:
-			rep.Skipped = append(rep.Skipped, Skip{Key: t.Key(), Unfit: true})
-		case r.unfit[i]:
-		default:
-			// Nothing excludes it: it may be asked again as soon as a retry would.
-			soonest = firstRetry
+		again := x.RetryAfter
+		if !out {
+			// Nothing excludes it: it may be asked again as soon as a retry would, or when it
+			// said itself, which counts also where no gate keeps it.
+			again = max(firstRetry, r.state[i].backAt.Sub(now))
+		} else if !asked {
+			rep.Skipped = append(rep.Skipped, Skip{Key: t.Key(), Exclusion: x})
+			kinds = append(kinds, x.Kind)
+		}
+		if again > 0 && (rep.RetryAfter == 0 || again < rep.RetryAfter) {
+			rep.RetryAfter = again
 		}
 	}
-	for i := range r.records { // an upstream's own word counts also where no gate keeps it
-		if u := back(r.records[i].Verdict, r.records[i].At.Add(r.records[i].Duration)); soonest == firstRetry && u.After(now) {
-			soonest = u.Sub(now)
-		}
-	}
-	rep.RetryAfter = soonest
 	rep.Class = classOf(kinds)
 	return rep
+}
+
+func (r *Request) asked(key resilience.Key) bool {
+	return slices.ContainsFunc(r.records, func(a Record) bool { return a.Key == key })
+}
+
+// blames reports whether a failure of that scope says something about the upstream.
+func blames(s resilience.Scope) bool {
+	return s >= resilience.ScopeModel && s <= resilience.ScopeProvider
 }
 
 // classOf finds what all kinds have in common.

@@ -6,100 +6,18 @@ import (
 	"omniroute/resilience"
 )
 
-// Event is what a driver tells a request.
-type Event struct {
-	Type EventType
-	// Attempt is the id of the attempt that it is about.
-	Attempt int
-	// Verdict says how the attempt ended, for Failed and Ended.
-	Verdict resilience.Verdict
-	// Status is the upstream's HTTP status, for people; 0 where there was none.
-	Status int
-	// Waited is how much of a wait in the room counts, for Woken.
-	Waited time.Duration
-}
-
-// EventType says what happened.
-type EventType uint8
-
-// The events of a request.
-const (
-	Begin     EventType = iota // the request has come
-	Failed                     // an attempt failed before its first content
-	Content                    // an attempt's first content has come: it is the answer
-	Ended                      // the answering attempt is over; a Verdict of ScopeNone is a good end
-	Suspect                    // an attempt's SuspectAfter has passed, or its breaker has opened since
-	Woken                      // the wait is over: time is up, or the room let the request go
-	RoomFull                   // the room does not take the request in
-	Abandoned                  // the client has left, or the program stops
-	TimedOut                   // the deadline has passed
-)
-
-// ActionType says what a driver has to do.
-type ActionType uint8
-
-// The actions.
-const (
-	// Continue: nothing new; wait for the next event of what is running.
-	Continue ActionType = iota
-	// Dispatch: start Action.Attempt, beside one that may be running already.
-	Dispatch
-	// Pause: wait until Action.Until, then say Woken.
-	Pause
-	// Enter: wait in the plan's room for at most Action.Budget, then say Woken (or RoomFull).
-	Enter
-	// Commit: the attempt's answer goes to the client.
-	Commit
-	// GiveUp: answer with Request.Report.
-	GiveUp
-	// Finish: nothing is left to do.
-	Finish
-)
-
-// Action is what a driver has to do after a step. Cancel names attempts to cancel first; they
-// are settled already and nothing more need be told of them.
-type Action struct {
-	Type    ActionType
-	Attempt *Attempt
-	Cancel  []*Attempt
-	Until   time.Time
-	Budget  time.Duration
-}
-
-// Attempt is one dispatched upstream call.
-type Attempt struct {
-	ID     int
-	Target *Target
-	// Timeout is how long it may take from its dispatch to its first content (a stream) or to
-	// the whole answer. SuspectAfter is when to say Suspect.
-	Timeout, SuspectAfter time.Duration
-	// Probe says that it decides about an exclusion.
-	Probe bool
-
-	permit resilience.Permit
-	start  time.Time
-	slow   bool // SuspectAfter has passed
-	record int  // its place among the records
-	handle *Handle
-}
-
-// Start returns when the attempt was dispatched.
-func (a *Attempt) Start() time.Time { return a.start }
-
 // Request is one request on its way over a plan. It is a state machine for one driver: its
 // methods must not be called at the same time.
 type Request struct {
 	plan   *Plan
-	order  []int
+	order  []int // indexes of the plan's targets in the order in which to try them
 	stream bool
 	start  time.Time
 
-	tried   []bool // since the last wait
-	unfit   []bool // could do no better than one that refused the request
-	backAt  []time.Time
-	running []*Attempt
+	state   []targetState // by target
+	running [maxRunning]*Attempt
+	active  int // how many of running are set
 	records []Record
-	nextID  int
 
 	dispatched int
 	waitLeft   time.Duration
@@ -108,11 +26,30 @@ type Request struct {
 	last       int // index of the target that failed last, -1 before that
 	pausing    pauseKind
 	pauseFrom  time.Time
-	firstWait  time.Time // when it first went to the room: its age there
 	committed  *Attempt
 	stop       *Record // the first failure that is the request's or the client's own
 	over       bool
 	cause      Cause
+
+	// The lobby's: when the request first waited, which is its age there, and where it waits.
+	firstWait time.Time
+	waiter    *waiter
+	room      *planRoom
+
+	// Room for what a request needs that is answered at once, so that it allocates only itself.
+	fewStates [4]targetState
+	oneRecord [1]Record
+	first     Attempt
+}
+
+// maxRunning is how many attempts run at once: a slow one and its companion.
+const maxRunning = 2
+
+// targetState is what a request knows of one target.
+type targetState struct {
+	backAt time.Time // when it said that it would be back
+	tried  bool      // since the last wait
+	unfit  bool      // could do no better than one that refused the request
 }
 
 type pauseKind uint8
@@ -129,14 +66,16 @@ const (
 // the client asked for a stream.
 func NewRequest(p *Plan, order []int, stream bool) *Request {
 	if order == nil {
-		order = p.order()
+		order = p.natural
 	}
-	n := len(p.Targets)
-	flags := make([]bool, 2*n)
-	return &Request{
-		plan: p, order: order, stream: stream, tried: flags[:n:n], unfit: flags[n:],
-		waitLeft: p.Limits.MaxWait, patience: p.Limits.Patience, last: -1,
+	r := &Request{plan: p, order: order, stream: stream, waitLeft: p.Limits.MaxWait, patience: p.Limits.Patience, last: -1}
+	if n := len(p.Targets); n <= len(r.fewStates) {
+		r.state = r.fewStates[:n]
+	} else {
+		r.state = make([]targetState, n)
 	}
+	r.records = r.oneRecord[:0]
+	return r
 }
 
 // Dispatched returns how many attempts were sent so far.
@@ -147,7 +86,7 @@ func (r *Request) Deadline() time.Time { return r.start.Add(r.plan.Limits.Deadli
 
 // Step takes in one event and says what to do.
 func (r *Request) Step(ev Event, now time.Time) Action {
-	if r.over && ev.Type != Ended {
+	if r.over {
 		return Action{Type: Finish}
 	}
 	switch ev.Type {
@@ -165,11 +104,10 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 	case Woken:
 		return r.woken(ev, now)
 	case RoomFull:
+		r.pausing = notPausing
 		return r.giveUp(CauseQueueFull, now)
 	case Abandoned:
-		cancel := r.dropRunning(now, OutcomeCanceled)
-		r.over = true
-		return Action{Type: Finish, Cancel: cancel}
+		return r.abandoned(now)
 	case TimedOut:
 		if r.committed != nil {
 			return Action{Type: Continue}
@@ -183,7 +121,7 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 }
 
 func (r *Request) find(id int) *Attempt {
-	for _, a := range r.running {
+	for _, a := range r.running[:r.active] {
 		if a.ID == id {
 			return a
 		}
@@ -192,22 +130,25 @@ func (r *Request) find(id int) *Attempt {
 }
 
 func (r *Request) drop(a *Attempt) {
-	for i, x := range r.running {
-		if x == a {
-			r.running = append(r.running[:i:i], r.running[i+1:]...)
-			return
-		}
+	if r.running[0] == a {
+		r.running[0] = r.running[1]
 	}
+	r.active--
+	r.running[r.active] = nil
 }
 
 // dropRunning settles every running attempt as neutral: nobody is to blame.
 func (r *Request) dropRunning(now time.Time, why Outcome) []*Attempt {
-	cancel := r.running
-	for _, a := range cancel {
+	if r.active == 0 {
+		return nil
+	}
+	cancel := make([]*Attempt, 0, r.active)
+	for _, a := range r.running[:r.active] {
 		a.permit.Neutral()
 		r.records[a.record].end(why, resilience.Verdict{}, 0, now)
+		cancel = append(cancel, a)
 	}
-	r.running = nil
+	r.running, r.active = [maxRunning]*Attempt{}, 0
 	return cancel
 }
 
@@ -220,13 +161,13 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 	a.permit.Failure(ev.Verdict)
 	rec := &r.records[a.record]
 	rec.end(OutcomeFailed, ev.Verdict, ev.Status, now)
-	i := r.indexOf(a)
-	r.last = i
-	r.backAt[i] = back(ev.Verdict, now)
+	r.last = a.index
+	r.state[a.index].backAt = back(ev.Verdict, now)
 
 	switch ev.Verdict.Scope {
 	case resilience.ScopeClient:
-		r.stop = rec
+		keep := *rec
+		r.stop = &keep
 		cancel := r.dropRunning(now, OutcomeSuperseded)
 		act := r.giveUp(CauseRequest, now)
 		act.Cancel = cancel
@@ -238,14 +179,8 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 		}
 		r.markUnfit(a, ev.Verdict.Kind)
 	}
-	if len(r.running) > 0 {
-		// The other one may still answer; a slow one gets its next companion.
-		if r.running[0].slow && r.running[0].Target.Suspected() {
-			if b := r.dispatchNext(now); b != nil {
-				return Action{Type: Dispatch, Attempt: b}
-			}
-		}
-		return Action{Type: Continue}
+	if r.active > 0 {
+		return r.accompany(r.running[0], now) // it may still answer
 	}
 	return r.next(now)
 }
@@ -264,13 +199,23 @@ func back(v resilience.Verdict, now time.Time) time.Time {
 // markUnfit rules out the targets that could do no better with this request (law R6).
 func (r *Request) markUnfit(a *Attempt, kind resilience.Kind) {
 	for i := range r.plan.Targets {
-		t := &r.plan.Targets[i]
-		same := t.Key().Model == a.Target.Key().Model && (t.Entry == a.Target.Entry || t.Key().Provider == a.Target.Key().Provider)
-		small := kind == resilience.KindContextLength && t.Window > 0 && a.Target.Window > 0 && t.Window <= a.Target.Window
-		if same || small {
-			r.unfit[i] = true
+		if !r.plan.Targets[i].better(a.Target, kind) {
+			r.state[i].unfit = true
 		}
 	}
+}
+
+// better says whether a request that other refused might be answered here. A context window is
+// the model's, whoever offers it; what is refused otherwise depends on the provider too.
+func (t *Target) better(other *Target, kind resilience.Kind) bool {
+	k, o := t.Key(), other.Key()
+	if kind != resilience.KindContextLength {
+		return k.Model != o.Model || k.Provider != o.Provider
+	}
+	if t.Window > 0 && other.Window > 0 {
+		return t.Window > other.Window
+	}
+	return k.Model != o.Model
 }
 
 func (r *Request) content(ev Event, now time.Time) Action {
@@ -294,8 +239,8 @@ func (r *Request) content(ev Event, now time.Time) Action {
 
 func (r *Request) ended(ev Event, now time.Time) Action {
 	a := r.committed
-	if a == nil || a.ID != ev.Attempt || r.over {
-		return Action{Type: Finish}
+	if a == nil || a.ID != ev.Attempt {
+		return Action{Type: Continue}
 	}
 	r.over = true
 	out := OutcomeFailed
@@ -313,6 +258,18 @@ func (r *Request) ended(ev Event, now time.Time) Action {
 	return Action{Type: Finish}
 }
 
+// abandoned ends everything, the answer that is under way included, and blames nobody (law A9).
+func (r *Request) abandoned(now time.Time) Action {
+	cancel := r.dropRunning(now, OutcomeCanceled)
+	if a := r.committed; a != nil {
+		a.permit.Neutral()
+		r.records[a.record].end(OutcomeCanceled, resilience.Verdict{}, 0, now)
+		cancel = append(cancel, a)
+	}
+	r.over = true
+	return Action{Type: Finish, Cancel: cancel}
+}
+
 // suspect hears that an attempt waits too long (law R9): enough of them open the breaker, and
 // then the next target is started beside it.
 func (r *Request) suspect(ev Event, now time.Time) Action {
@@ -322,46 +279,44 @@ func (r *Request) suspect(ev Event, now time.Time) Action {
 	}
 	a.slow = true
 	a.permit.Waited()
-	if len(r.running) > 1 || !a.Probe && !a.Target.Suspected() {
-		return Action{Type: Continue}
-	}
-	if b := r.dispatchNext(now); b != nil {
-		return Action{Type: Dispatch, Attempt: b}
+	return r.accompany(a, now)
+}
+
+// accompany starts the next target beside an attempt that waits too long: a probe, or one of a
+// provider that hangs.
+func (r *Request) accompany(a *Attempt, now time.Time) Action {
+	if a.slow && r.active == 1 && (a.Probe || a.Target.Suspected()) && now.Before(r.Deadline()) {
+		if b := r.dispatchNext(now); b != nil {
+			return Action{Type: Dispatch, Attempt: b}
+		}
 	}
 	return Action{Type: Continue}
 }
 
 func (r *Request) woken(ev Event, now time.Time) Action {
 	waited := now.Sub(r.pauseFrom)
-	switch r.pausing {
+	kind := r.pausing
+	r.pausing = notPausing
+	switch kind {
+	case notPausing:
+		return Action{Type: Continue}
 	case patient:
 		r.patience -= waited
 	case retrying:
 		r.waitLeft -= waited
 	case inRoom:
 		r.waitLeft -= ev.Waited
-	case notPausing:
-		return Action{Type: Continue}
 	}
-	kind := r.pausing
-	r.pausing = notPausing
-	clear(r.tried)
-	if kind == patient {
+	for i := range r.state {
+		r.state[i].tried = false
+	}
+	if kind == patient && now.Before(r.Deadline()) {
 		// The one that was waited for comes first, whatever the order.
 		if a := r.dispatch(r.last, now, false); a != nil {
 			return Action{Type: Dispatch, Attempt: a}
 		}
-		r.backAt[r.last] = time.Time{}
-		r.tried[r.last] = true
+		r.state[r.last].backAt = time.Time{}
+		r.state[r.last].tried = true
 	}
 	return r.next(now)
-}
-
-func (r *Request) indexOf(a *Attempt) int {
-	for i := range r.plan.Targets {
-		if &r.plan.Targets[i] == a.Target {
-			return i
-		}
-	}
-	return -1
 }

@@ -5,11 +5,9 @@ import (
 	"time"
 )
 
-// Waiter is one request in a waiting room. It belongs to its room from Enter to its wake-up.
-type Waiter struct {
-	// Wake is called once, outside the room's lock, with how much of the wait counts and
-	// whether the budget is used up.
-	Wake func(waited time.Duration, expired bool)
+// waiter is one request in a waiting room, from Enter until it leaves or is let go.
+type waiter struct {
+	wake func(waited time.Duration)
 
 	since   time.Time // when its request began to wait: the oldest goes first
 	budget  time.Duration
@@ -17,14 +15,14 @@ type Waiter struct {
 	running time.Time // since when the wait counts; zero while a gate is open
 }
 
-func (w *Waiter) waited(now time.Time) time.Duration {
+func (w *waiter) waited(now time.Time) time.Duration {
 	if w.running.IsZero() {
 		return w.counted
 	}
 	return w.counted + now.Sub(w.running)
 }
 
-// standing is how a plan's targets stand towards those who wait.
+// standing is how a room's targets stand towards those who wait.
 type standing uint8
 
 const (
@@ -33,14 +31,14 @@ const (
 	open                    // all may go, in their turn
 )
 
-// room holds the requests of one plan that wait for any of its targets (law R3). It is a state
-// machine without a clock or a lock: its owner polls it.
+// room holds the requests that wait for any of the same targets (law R3). It is a state machine
+// without a clock or a lock: its owner polls it.
 //
 // Those who wait do not come back all at once. When a gate opens they are let go oldest first,
 // evenly over as long as the oldest has waited. If the gates shut before the room is empty, the
 // next release takes twice as long, up to eight times; an emptied room resets that.
 type room struct {
-	waiters  []*Waiter // oldest first
+	waiters  []*waiter // oldest first
 	limit    int
 	maxWait  time.Duration
 	opening  bool
@@ -48,51 +46,64 @@ type room struct {
 	interval time.Duration
 	slowdown int
 	// scout is the waiter that was sent to probe and has not come back or got through yet.
-	scout bool
+	scout *waiter
+	// expiry is when the first budget may be used up, at the earliest; zero while none runs.
+	expiry time.Time
 }
 
-// woken is one waiter that the room lets go.
-type woken struct {
-	w       *Waiter
-	waited  time.Duration
-	expired bool
-}
+const maxSlowdown = 3 // doublings: eight times
 
 // enter takes a waiter in, among the others by its age, or refuses when the room is full.
-func (q *room) enter(w *Waiter, now time.Time) bool {
+func (q *room) enter(w *waiter, now time.Time) bool {
 	if len(q.waiters) >= q.limit {
 		return false
 	}
-	w.running = now
-	if q.opening {
-		w.running = time.Time{}
+	if !q.opening {
+		q.run(w, now)
 	}
-	i, _ := slices.BinarySearchFunc(q.waiters, w, func(a, b *Waiter) int { return a.since.Compare(b.since) })
-	for i < len(q.waiters) && q.waiters[i].since.Equal(w.since) {
-		i++
-	}
+	i, _ := slices.BinarySearchFunc(q.waiters, w, func(a, b *waiter) int {
+		if a.since.After(b.since) {
+			return 1
+		}
+		return -1 // behind those of the same age
+	})
 	q.waiters = slices.Insert(q.waiters, i, w)
 	return true
 }
 
-// leave takes out one whose request is over.
-func (q *room) leave(w *Waiter) {
-	if i := slices.Index(q.waiters, w); i >= 0 {
-		q.waiters = slices.Delete(q.waiters, i, i+1)
+// run lets a waiter's time count.
+func (q *room) run(w *waiter, now time.Time) {
+	w.running = now
+	if t := now.Add(w.budget - w.counted); q.expiry.IsZero() || t.Before(q.expiry) {
+		q.expiry = t
 	}
 }
 
-// poll lets go whom it may and says when to poll again at the latest: zero when only news from
-// the gates can change anything. recovery is when the next target may be probed, zero where that
-// is not known.
-func (q *room) poll(s standing, recovery, now time.Time) (out []woken, again time.Time) {
+// leave takes out one that waits no more, and reports whether that changes anything for others.
+func (q *room) leave(w *waiter) bool {
+	if q.scout == w {
+		q.scout = nil
+		return true
+	}
+	i := slices.Index(q.waiters, w)
+	if i < 0 {
+		return false
+	}
+	q.waiters = slices.Delete(q.waiters, i, i+1)
+	return len(q.waiters) == 0
+}
+
+// poll lets go whom it may and says when to poll again at the latest: zero when only news can
+// change anything. recovery is when a target may be probed next, zero where that is not known.
+func (q *room) poll(s standing, recovery, now time.Time) (out []Release, again time.Time) {
+	if s != probing {
+		q.scout = nil
+	}
 	if len(q.waiters) == 0 {
-		q.opening, q.slowdown, q.scout = false, 0, false
+		q.opening, q.slowdown = false, 0
 		return nil, time.Time{}
 	}
-	switch s {
-	case open:
-		q.scout = false
+	if s == open {
 		if !q.opening {
 			q.open(now)
 		}
@@ -105,29 +116,23 @@ func (q *room) poll(s standing, recovery, now time.Time) (out []woken, again tim
 			return out, time.Time{}
 		}
 		return out, q.nextAt
-	case probing:
-		q.shut(now)
-		if !q.scout {
-			q.scout = true
-			out = append(out, q.first(now))
-		}
-	case shut:
-		q.shut(now)
-		q.scout = false
+	}
+	q.shut(now)
+	if s == probing && q.scout == nil {
+		q.scout = q.waiters[0]
+		out = append(out, q.first(now))
 	}
 	out = append(out, q.expire(now)...)
 	again = recovery
-	for _, w := range q.waiters {
-		if t := now.Add(w.budget - w.waited(now)); again.IsZero() || t.Before(again) {
-			again = t
-		}
+	if !q.expiry.IsZero() && (again.IsZero() || q.expiry.Before(again)) {
+		again = q.expiry
 	}
 	return out, again
 }
 
 // open begins a release: from now on no wait counts.
 func (q *room) open(now time.Time) {
-	q.opening, q.nextAt = true, now
+	q.opening, q.nextAt, q.expiry = true, now, time.Time{}
 	span := min(now.Sub(q.waiters[0].since), q.maxWait) << q.slowdown
 	q.interval = span / time.Duration(len(q.waiters))
 	for _, w := range q.waiters {
@@ -141,26 +146,35 @@ func (q *room) shut(now time.Time) {
 		return
 	}
 	q.opening = false
-	q.slowdown = min(q.slowdown+1, 3)
+	q.slowdown = min(q.slowdown+1, maxSlowdown)
 	for _, w := range q.waiters {
-		w.running = now
+		q.run(w, now)
 	}
 }
 
-func (q *room) first(now time.Time) woken {
+func (q *room) first(now time.Time) Release {
 	w := q.waiters[0]
+	q.waiters[0] = nil
 	q.waiters = q.waiters[1:]
-	return woken{w: w, waited: w.waited(now)}
+	return Release{w, w.waited(now)}
 }
 
-func (q *room) expire(now time.Time) (out []woken) {
-	q.waiters = slices.DeleteFunc(q.waiters, func(w *Waiter) bool {
+// expire lets go those whose budget is used up.
+func (q *room) expire(now time.Time) (out []Release) {
+	if q.expiry.IsZero() || now.Before(q.expiry) {
+		return nil
+	}
+	q.expiry = time.Time{}
+	q.waiters = slices.DeleteFunc(q.waiters, func(w *waiter) bool {
 		waited := w.waited(now)
-		if waited < w.budget {
-			return false
+		if waited >= w.budget {
+			out = append(out, Release{w, waited})
+			return true
 		}
-		out = append(out, woken{w, waited, true})
-		return true
+		if t := now.Add(w.budget - waited); q.expiry.IsZero() || t.Before(q.expiry) {
+			q.expiry = t
+		}
+		return false
 	})
 	return out
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"omniroute/classify"
@@ -35,8 +38,21 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("no target has answered")
+	switch e.Report.Cause {
+	case CauseNoConnection:
+		b.WriteString(": none was given")
+	case CauseDeadline:
+		b.WriteString(" before the deadline")
+	case CauseQueueFull:
+		b.WriteString(": too many requests wait for one already")
+	case CauseLocal:
+		b.WriteString(": this machine's own network is out")
+	}
 	for _, a := range e.Report.Attempts {
-		fmt.Fprintf(&b, "; %s %s: %s", a.Key, a.Outcome, a.Verdict)
+		fmt.Fprintf(&b, "; %s %s", a.Key, a.Outcome)
+		if a.Outcome == OutcomeFailed {
+			fmt.Fprintf(&b, ": %s", a.Verdict)
+		}
 	}
 	for _, s := range e.Report.Skipped {
 		if s.Unfit {
@@ -54,162 +70,175 @@ func (e *Error) Error() string {
 // Unwrap returns the errors of the attempts.
 func (e *Error) Unwrap() []error { return e.Causes }
 
-// FirstContent says that the attempt's answer has begun: it is the one that counts, and it is
-// not repeated elsewhere if it breaks off. It is for functions under Run.
-func (a *Attempt) FirstContent() {
-	if a.handle != nil {
-		a.handle.Tell(Event{Type: Content, Attempt: a.ID})
-	}
+// Panic is what Run panics with, on its caller's goroutine, when fn has panicked.
+type Panic struct {
+	Value any    // what fn panicked with
+	Stack []byte // where
 }
 
+// String says what happened and where.
+func (p Panic) String() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
+
 // Run calls fn for one target after the other until one call succeeds, and returns its value.
-// Targets with the same provider and model next to each other are siblings. fn must return when
-// its context ends, which is also how it learns that another attempt was faster; it may be
-// running twice at once when a provider hangs. The error is an *Error, or ctx's.
+// Targets with the same provider and model next to each other are siblings.
+//
+// fn must return soon after its context has ended, which is also how it learns that it took too
+// long or that another attempt was faster: Run does not wait for it. When a provider hangs, fn may
+// be running for two targets at once. The context ends when Run returns, so that the value must
+// not depend on it.
+//
+// The error is an *Error, or ctx's. An fn that panics is not the target's fault: Run panics with a
+// Panic.
 func Run[T any](ctx context.Context, rn *Runner, targets []resilience.Key, fn func(context.Context, *Attempt) (T, error)) (T, error) {
 	return RunWith(ctx, rn, targets, Options{}, fn)
 }
 
 // RunWith is Run with options.
 func RunWith[T any](ctx context.Context, rn *Runner, targets []resilience.Key, o Options, fn func(context.Context, *Attempt) (T, error)) (T, error) {
-	var zero T
-	plan, err := planOf(rn.engine, targets, o)
-	if err != nil {
-		return zero, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, plan.Limits.Deadline)
+	plan := rn.plans.get(rn.engine, targets, o)
+	bounded, cancel := context.WithTimeout(ctx, plan.Limits.Deadline)
 	defer cancel()
-	h := rn.Handle(NewRequest(plan, nil, o.Stream))
-	d := &runDriver[T]{h: h, o: o, fn: fn, ctx: ctx, results: make(chan result[T], plan.Limits.MaxAttempts), cancels: map[int]context.CancelFunc{}}
+	d := &runDriver[T]{h: rn.Handle(NewRequest(plan, nil, o.Stream)), o: o, fn: fn, parent: ctx, ctx: bounded}
 	defer d.finish()
 	return d.drive()
 }
 
-func planOf(e *resilience.Engine, keys []resilience.Key, o Options) (*Plan, error) {
-	p := Plan{Limits: o.Limits, Ordered: true}
-	var name strings.Builder
-	for i, k := range keys {
-		entry := 0
-		if i > 0 {
-			entry = p.Targets[i-1].Entry
-			if k.Provider != keys[i-1].Provider || k.Model != keys[i-1].Model {
-				entry++
-			}
-		}
-		p.Targets = append(p.Targets, Target{Target: e.Target(k), Entry: entry, FirstToken: o.FirstToken, Answer: o.Answer})
-		fmt.Fprintf(&name, "%q,", k)
-	}
-	p.Name = name.String()
-	return NewPlan(p)
-}
-
-type result[T any] struct {
-	id    int
-	value T
-	err   error
-}
-
 // runDriver drives one request whose attempts are calls of a function.
 type runDriver[T any] struct {
-	h       *Handle
-	o       Options
-	fn      func(context.Context, *Attempt) (T, error)
-	ctx     context.Context
-	results chan result[T]
-	cancels map[int]context.CancelFunc
-	timers  map[int]*time.Timer
-	keys    map[int]resilience.Key
-	started int
+	h           *Handle
+	o           Options
+	fn          func(context.Context, *Attempt) (T, error)
+	parent, ctx context.Context
+	calls       []*call
+
+	mu      sync.Mutex
+	results map[int]result[T]
 	causes  []error
 }
 
-var errFirstToken = errors.New("no content in time")
+// call is one call of the function.
+type call struct {
+	id     int
+	handle *Handle
+	ctx    context.Context
+	cancel context.CancelFunc
+	timer  *time.Timer
+	won    chan struct{} // closed when its answer is the one that counts
+}
+
+// result is how a call returned. The last two are for calls that did not.
+type result[T any] struct {
+	value T
+	err   error
+	panic *Panic
+	exit  bool // runtime.Goexit
+}
+
+var errTooLate = errors.New("no content in time")
 
 func (d *runDriver[T]) drive() (T, error) {
 	var zero T
+	answer := 0
 	a := d.h.Do(Event{Type: Begin})
-	var answer int
 	for {
 		for _, c := range a.Cancel {
-			d.cancels[c.ID]()
+			d.calls[c.ID-1].cancel()
 		}
 		switch a.Type {
 		case Dispatch:
 			d.start(a.Attempt)
 		case Commit:
 			answer = a.Attempt.ID
-			if t := d.timers[answer]; t != nil && d.o.Stream {
-				t.Stop()
-			}
+			d.calls[answer-1].timer.Stop()
+			close(d.calls[answer-1].won)
 		case GiveUp:
+			if err := d.parent.Err(); err != nil {
+				return zero, err
+			}
 			return zero, &Error{Report: d.h.Report(time.Now()), Causes: d.causes}
+		case Finish:
+			return zero, d.ctx.Err() // abandoned
 		}
-		var ev Event
-		select {
-		case res := <-d.results:
-			if res.err == nil {
-				if res.id != answer {
-					if c := d.h.Do(Event{Type: Content, Attempt: res.id}); c.Type != Commit {
-						a = c
-						continue
-					}
-				}
-				d.h.Do(Event{Type: Ended, Attempt: res.id})
-				return res.value, nil
+		ev := d.h.Next(d.ctx)
+		switch {
+		case ev.Type == Ended || ev.Type == Failed:
+			res := d.result(ev.Attempt)
+			if res.panic != nil {
+				panic(*res.panic)
 			}
-			v := d.judge(res.id, res.err)
-			d.causes = append(d.causes, res.err)
-			if res.id == answer {
-				d.h.Do(Event{Type: Ended, Attempt: res.id, Verdict: v})
-				return zero, res.err
+			if res.exit {
+				runtime.Goexit()
 			}
-			ev = Event{Type: Failed, Attempt: res.id, Verdict: v}
-		case ev = <-d.h.events:
-		case <-d.ctx.Done():
-			if errors.Is(d.ctx.Err(), context.DeadlineExceeded) {
-				ev = Event{Type: TimedOut}
-				break
+			if ev.Attempt == answer {
+				d.h.Do(Event{Type: Ended, Attempt: answer, Verdict: ev.Verdict})
+				return res.value, res.err
 			}
-			d.h.Do(Event{Type: Abandoned})
-			return zero, d.ctx.Err()
+			if ev.Type == Failed && d.h.find(ev.Attempt) != nil {
+				d.causes = append(d.causes, res.err)
+				d.calls[ev.Attempt-1].cancel()
+			}
+		case ev.Type == TimedOut && answer != 0:
+			ev.Type = Abandoned // the answer had begun: it is not the target's fault
 		}
 		a = d.h.Do(ev)
-		if a.Type == Continue && ev.Type == TimedOut {
-			return zero, d.ctx.Err() // the answer had begun
-		}
 	}
 }
 
+// start calls fn for an attempt. How it ends comes back as events, in order with all others.
 func (d *runDriver[T]) start(a *Attempt) {
-	ctx, cancel := context.WithCancelCause(d.ctx)
-	if d.timers == nil {
-		d.timers, d.keys = map[int]*time.Timer{}, map[int]resilience.Key{}
-	}
-	a.handle = d.h
-	d.started++
-	d.keys[a.ID] = a.Target.Key()
-	d.cancels[a.ID] = func() { cancel(context.Canceled) }
-	d.timers[a.ID] = time.AfterFunc(a.Timeout, func() { cancel(errFirstToken) })
+	c := &call{id: a.ID, handle: d.h, won: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(d.ctx)
+	a.call = c
+	d.calls = append(d.calls, c)
+	c.timer = time.AfterFunc(a.Timeout, func() {
+		d.end(a, result[T]{err: fmt.Errorf("%s: %w", a.Target.Key(), errTooLate)})
+	})
 	go func() {
-		res := result[T]{id: a.ID}
+		res := result[T]{exit: true}
 		defer func() {
-			if p := recover(); p != nil {
-				res.err = fmt.Errorf("the call panicked: %v", p)
+			if res.exit {
+				if p := recover(); p != nil {
+					res.exit, res.panic = false, &Panic{p, debug.Stack()}
+				}
 			}
-			if res.err != nil && errors.Is(context.Cause(ctx), errFirstToken) {
-				res.err = fmt.Errorf("%w: %w", errFirstToken, res.err)
-			}
-			d.results <- res
+			d.end(a, res)
 		}()
-		res.value, res.err = d.fn(ctx, a)
+		res.value, res.err = d.fn(c.ctx, a)
+		res.exit = false
 	}()
 }
 
-func (d *runDriver[T]) judge(id int, err error) resilience.Verdict {
+// end takes in how a call ended, or that its time is up, whichever comes first.
+func (d *runDriver[T]) end(a *Attempt, res result[T]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, ended := d.results[a.ID]; ended {
+		return
+	}
+	if d.results == nil {
+		d.results = map[int]result[T]{}
+	}
+	d.results[a.ID] = res
+	if res.err != nil || res.exit || res.panic != nil {
+		d.h.Tell(Event{Type: Failed, Attempt: a.ID, Verdict: d.judge(a.Target.Key(), res.err)})
+		return
+	}
+	d.h.Tell(Event{Type: Content, Attempt: a.ID})
+	d.h.Tell(Event{Type: Ended, Attempt: a.ID})
+}
+
+func (d *runDriver[T]) result(id int) result[T] {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.results[id]
+}
+
+func (d *runDriver[T]) judge(key resilience.Key, err error) resilience.Verdict {
 	var own interface{ Verdict() resilience.Verdict }
-	key := d.keys[id]
 	switch {
-	case errors.Is(err, errFirstToken):
+	case err == nil:
+		return resilience.Verdict{Scope: resilience.ScopeLocal}
+	case errors.Is(err, errTooLate):
 		return resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindTimeout, Rule: "timeout.first_content"}
 	case d.o.Verdict != nil:
 		return d.o.Verdict(key, err)
@@ -223,13 +252,33 @@ func (d *runDriver[T]) judge(id int, err error) resilience.Verdict {
 	return v
 }
 
-// finish ends what still runs and waits for it.
+// finish ends what still runs.
 func (d *runDriver[T]) finish() {
-	for _, cancel := range d.cancels {
-		cancel()
-	}
-	for _, t := range d.timers {
-		t.Stop()
-	}
 	d.h.Close()
+	for _, c := range d.calls {
+		c.cancel()
+		c.timer.Stop()
+	}
+}
+
+// FirstContent says that the attempt's answer has begun, and reports whether it is the one that
+// counts: then it is not repeated elsewhere if it breaks off. Where it returns false another
+// attempt was faster or the time was up, and fn should return. It is for functions under RunWith
+// with Options.Stream, and waits only for Run itself.
+func (a *Attempt) FirstContent() bool {
+	c := a.call
+	if c == nil || !c.handle.Tell(Event{Type: Content, Attempt: c.id}) {
+		return false
+	}
+	select {
+	case <-c.won:
+		return true
+	case <-c.ctx.Done():
+		select {
+		case <-c.won:
+			return true
+		default:
+			return false
+		}
+	}
 }

@@ -1,0 +1,88 @@
+package failover
+
+import (
+	"time"
+
+	"omniroute/resilience"
+)
+
+// Event is what a driver tells a request.
+type Event struct {
+	Type EventType
+	// Attempt is the id of the attempt that it is about.
+	Attempt int
+	// Verdict says how the attempt ended, for Failed and Ended.
+	Verdict resilience.Verdict
+	// Status is the upstream's HTTP status, for people; 0 where there was none.
+	Status int
+	// Waited is how much of a wait in the room counts, for Woken.
+	Waited time.Duration
+}
+
+// EventType says what happened.
+type EventType uint8
+
+// The events of a request.
+const (
+	Begin     EventType = iota // the request has come
+	Failed                     // an attempt failed before its first content
+	Content                    // an attempt's first content has come: it is the answer
+	Ended                      // the answering attempt is over; a Verdict of ScopeNone is a good end
+	Suspect                    // an attempt's SuspectAfter has passed, or its breaker has opened since
+	Woken                      // the wait is over: time is up, or the room let the request go
+	RoomFull                   // the room does not take the request in
+	Abandoned                  // the client has left, or the program stops
+	TimedOut                   // the deadline has passed
+)
+
+// ActionType says what a driver has to do.
+type ActionType uint8
+
+// The actions.
+const (
+	// Continue: nothing new; wait for the next event of what is running.
+	Continue ActionType = iota
+	// Dispatch: start Action.Attempt, beside one that may be running already.
+	Dispatch
+	// Pause: wait until Action.Until, then say Woken.
+	Pause
+	// Enter: wait in the plan's room for at most Action.Budget, then say Woken (or RoomFull).
+	Enter
+	// Commit: the attempt's answer goes to the client.
+	Commit
+	// GiveUp: answer with Request.Report.
+	GiveUp
+	// Finish: nothing is left to do.
+	Finish
+)
+
+// Action is what a driver has to do after a step. Cancel names attempts to cancel first; they
+// are settled already and nothing more need be told of them.
+type Action struct {
+	Type    ActionType
+	Attempt *Attempt
+	Cancel  []*Attempt
+	Until   time.Time
+	Budget  time.Duration
+}
+
+// Attempt is one dispatched upstream call.
+type Attempt struct {
+	ID     int
+	Target *Target
+	// Timeout is how long it may take from its dispatch to its first content (a stream) or to
+	// the whole answer. SuspectAfter is when to say Suspect.
+	Timeout, SuspectAfter time.Duration
+	// Probe says that it decides about an exclusion.
+	Probe bool
+
+	permit resilience.Permit
+	start  time.Time
+	slow   bool // SuspectAfter has passed
+	index  int  // its target's place in the plan
+	record int  // its place among the records
+	call   *call
+}
+
+// Start returns when the attempt was dispatched.
+func (a *Attempt) Start() time.Time { return a.start }
