@@ -109,19 +109,26 @@ func (c *Config) owners(name string) []Target {
 	return targets
 }
 
-// only returns the single provider that speaks the dialect, nil when there are none or several.
+// only returns the single provider that speaks the dialect, nil when there are none or several. One without
+// a connection counts only where all are so.
 func (c *Config) only(d catalog.Dialect) *Provider {
-	var only *Provider
+	var connected, others []*Provider
 	for _, p := range c.Providers {
-		if _, ok := p.Endpoint(d); !ok {
-			continue
+		switch _, speaks := p.Endpoint(d); {
+		case !speaks:
+		case len(p.Connections) > 0:
+			connected = append(connected, p)
+		default:
+			others = append(others, p)
 		}
-		if only != nil {
-			return nil
-		}
-		only = p
 	}
-	return only
+	if len(connected) == 0 {
+		connected = others
+	}
+	if len(connected) != 1 {
+		return nil
+	}
+	return connected[0]
 }
 
 // target returns the target of a model of a provider outside of any combo.

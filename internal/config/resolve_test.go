@@ -110,6 +110,15 @@ func TestResolveOnlyProvider(t *testing.T) {
 	if _, err := c.ResolveFor(catalog.Gemini, "anything:8b"); err == nil {
 		t.Error("a provider that does not speak the client's dialect was taken as its only one")
 	}
+	// A provider whose connections were left out on this machine makes no name ambiguous.
+	c = mustParse(t, "providers: {ollama: {}, groq: {connections: [{id: main, api_key: \"${EMPTY:-}\"}]}}\n")
+	if r, err = c.Resolve("anything:8b"); err != nil || names(r.Combo.Targets) != "ollama/anything:8b" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	c = mustParse(t, "providers: {ollama: {}, vllm: {}}\n")
+	if r, err = c.Resolve("anything:8b"); err == nil {
+		t.Errorf("two providers could be meant, and %+v was chosen", r)
+	}
 	// The owner's connection was left out: the name still is known, so that the answer is "no
 	// connection" and not "no such model".
 	c = mustParse(t, "providers: {ollama: {}, openai: {connections: [{id: main, api_key: \"${EMPTY:-}\"}]}}\n")
