@@ -168,3 +168,25 @@ combos:
 	check(c, "openai/o3", 0, 5*time.Second, 10*time.Minute)
 	check(c, "acme/fast", 0, 40*time.Second, 41*time.Second)
 }
+
+// TestOwnerWithTheLongestName uses providers of its own: no two known ones claim the same names differently.
+func TestOwnerWithTheLongestName(t *testing.T) {
+	t.Parallel()
+	known := func(patterns ...catalog.Pattern) *catalog.Provider { return &catalog.Provider{Models: patterns} }
+	one := []*Connection{{ID: "main"}}
+	for _, test := range []struct {
+		providers []*Provider
+		want      string
+	}{
+		{[]*Provider{{ID: "short", Known: known("a-*"), Connections: one}, {ID: "long", Known: known("a-b-*"), Connections: one}}, "long/a-b-c"},
+		{[]*Provider{{ID: "long", Known: known("a-b-*"), Connections: one}, {ID: "short", Known: known("a-*"), Connections: one}}, "long/a-b-c"},
+		{[]*Provider{{ID: "long", Known: known("a-b-*")}, {ID: "short", Known: known("a-*"), Connections: one}}, "short/a-b-c"},
+		{[]*Provider{{ID: "short", Known: known("a-*"), Connections: one}, {ID: "long", Known: known("a-b-*")}}, "short/a-b-c"},
+		{[]*Provider{{ID: "x", Known: known("a-*"), Connections: one}, {ID: "y", Known: known("a-*"), Connections: one}, {ID: "z", Known: known("z-*")}, {ID: "own"}}, "x/a-b-c y/a-b-c"},
+	} {
+		c := &Config{Providers: test.providers}
+		if r, err := c.Resolve("a-b-c"); err != nil || names(r.Combo.Targets) != test.want {
+			t.Errorf("%+v, %v; want %s", r.Combo, err, test.want)
+		}
+	}
+}
