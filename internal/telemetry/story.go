@@ -1,5 +1,8 @@
-// Package telemetry holds what the gateway tells about its requests. It has types only: who makes
-// a story and who keeps it need not know each other.
+// Package telemetry holds what the gateway tells about its requests, and counts it.
+//
+// A Story is what became of one request; who makes stories and who keeps them need not know each
+// other. Metrics turn stories and the engine's status and events into numbers for Prometheus.
+// Neither ever holds a prompt, an answer or a secret.
 package telemetry
 
 import (
