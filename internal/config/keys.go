@@ -153,8 +153,8 @@ var relayFields = []field{
 }
 
 var queueFields = []field{
-	{key: "wait", spec: spec{kind: kindDuration}, def: "30s", doc: "How long a request waits for a free place at a target."},
-	{key: "depth", spec: spec{kind: kindInt, max: 1e6}, def: "100", doc: "How many requests wait for a free place at a target."},
+	{key: "wait", spec: spec{kind: kindDuration}, def: "30s", doc: "How long a request waits for a free place at a target. Without limits on places (max_concurrent, not available in this version) nobody waits."},
+	{key: "depth", spec: spec{kind: kindInt, max: 1e6}, def: "100", doc: "How many requests wait for a free place at a target. See wait."},
 	{key: "recovery", spec: spec{kind: kindInt, max: 1e6}, def: "2000", doc: "How many requests wait for one target's recovery."},
 }
 
