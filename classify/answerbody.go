@@ -129,6 +129,10 @@ func stripTags(page string) string {
 // readPlain reads an error that is bare text.
 func (a *answer) readPlain(t string) {
 	a.set(isPlain)
+	if n, ok := strings.CutPrefix(strings.ToLower(t), "error code: "); ok && len(n) <= 4 {
+		// All that Cloudflare says to a client that is no browser.
+		a.addCode("cloudflare_"+n, "body")
+	}
 	a.message(t[:min(len(t), maxText)], "body", 1)
 }
 

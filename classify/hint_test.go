@@ -112,6 +112,8 @@ func TestWaitsInWords(t *testing.T) {
 		{"Please wait 8 hours 24 minutes and try again", "", 30240 * time.Second},
 		{"try again in 1 hour and 5 minutes", "", 65 * time.Minute},
 		{"Monthly limit reached. Resets in 13 days", "", 312 * time.Hour},
+		{"Quota will be replenished in 02:10:03.", "", 2*time.Hour + 10*time.Minute + 3*time.Second},
+		{"Quota will be replenished in 2.10:03:04", "", 58*time.Hour + 3*time.Minute + 4*time.Second},
 		{"try again in about 30 seconds", "", 30 * time.Second},
 		{"usage limit reached|1767610800", "", time.Hour},
 		{"You will regain access on 2026-02-01 at 00:00 UTC.", "", at("2026-02-01T00:00:00Z")},

@@ -7,9 +7,9 @@ var requestRules = []Rule{
 		Scope: request, Kind: tooLong, Why: "the conversation is longer than the model's window",
 		Examples: ex(400, `{"error":{"code":"context_length_exceeded","message":"Shorten the conversation."}}`)},
 	{ID: "text.context_length", Text: []string{
-		"maximum context length", "max context length", "maximum context size", "context window", "context size", "context length", "context limit", "prompt is too long", "prompt too long", "prompt * too long", "input is too long", "input too long", "input * too long for",
+		"maximum context length", "max context length", "maximum context size", "context window", "context size", "context length", "context limit", "maximum prompt length", "maximum input length", "model token limit", "must have less than * tokens", "prompt is too long", "prompt too long", "prompt * too long", "input is too long", "input too long", "input * too long for",
 		"too many tokens: size limit", "too many input tokens", "input token count * exceed", "input tokens exceed", "tokens exceed * maximum", "range of input length", "longer than the maximum model length", "maximum model length",
-		"max_tokens must be at least 1, got -", "inputs tokens + ", "'' tokens +", "reduce the length of the messages", "reduce the length of your", "reduce your prompt", "exceeds the maximum number of tokens", "exceed the model's maximum", "exceeds the model's maximum",
+		"at least 1, got -", "inputs tokens + ", "'' tokens +", "reduce the length of the messages", "reduce the length of your", "reduce your prompt", "exceeds the maximum number of tokens", "exceed the model's maximum", "exceeds the model's maximum",
 		"number of tokens * exceed * limit", "tokens * exceeds the * limit of this model", "too many tokens in", "超长", "上下文长度", "最大长度", "输入过长", "超过最大", "token数超", "コンテキスト", "컨텍스트"},
 		Not:   []string{"per minute", "per day", "tpm", "rate limit", "beta is not", "credits", "not * available for * subscription"},
 		Scope: request, Kind: tooLong, Why: "the same, in words; providers send it with 400, 413, 422 and 500",
@@ -27,7 +27,7 @@ var requestRules = []Rule{
 		Scope: request, Kind: content, Why: "a filter refused the prompt or the output; another provider may not",
 		Examples: ex(400, `{"error":{"code":"content_filter","message":"Refused."}}`)},
 	{ID: "text.content_policy", Status: st("2xx", "400", "403", "422", "451", "498", "500"), Text: []string{
-		"was flagged", "been flagged", "content management policy", "content policy", "content filter", "content filtering policy", "usage policy", "usage policies", "safety system", "safety reasons", "safety filter", "safety guardrail", "content moderation", "moderation", "inappropriate content",
+		"was flagged", "been flagged", "content management policy", "content policy", "content filter", "content filtering policy", "usage policy", "usage guidelines", "usage policies", "safety system", "safety reasons", "safety filter", "safety guardrail", "content moderation", "moderation", "inappropriate content",
 		"considered high risk", "blocked output", "blocked by our", "output blocked", "prompt was blocked", "prompt blocked", "response was blocked", "sensitive content", "new_sensitive", "potentially violating", "violates our", "violate our", "harmful content", "prohibited content", "敏感", "违规内容", "不安全", "内容安全", "审核"},
 		Not:   []string{"terms of service", "account", "terms of use"},
 		Scope: request, Kind: content, Why: "the same, in words",
@@ -41,7 +41,7 @@ var requestRules = []Rule{
 	{ID: "text.request_funds", Status: st("2xx", "402", "403"), Text: []string{"can only afford", "prompt tokens limit exceeded", "requires more credits, or fewer"},
 		Scope: request, Kind: billing, soft: true, Why: "the balance pays for a smaller request, so the key is not dead",
 		Examples: ex(402, `{"error":{"message":"You asked for 900 tokens but can only afford 120.","code":402}}`)},
-	{ID: "text.option_not_granted", Status: st("2xx", "400", "403", "429"), Text: []string{"credits are required for * mode", "beta is not", "not yet available for this subscription", "not * available for this subscription"},
+	{ID: "text.option_not_granted", Status: st("2xx", "400", "403", "429"), Text: []string{"credits are required for * mode", "is required for long context", "usage is required for", "beta is not", "not yet available for this subscription", "not * available for this subscription"},
 		Scope: request, Kind: permission, soft: true, Why: "an option of the request is not in the plan; without it the request passes",
 		Examples: ex(429, `{"type":"error","error":{"type":"rate_limit_error","message":"Credits are required for turbo mode."}}`)},
 }
@@ -55,7 +55,7 @@ var shapeRules = []Rule{
 		Examples: ex(400, `{"error":{"code":"unsupported_parameter","message":"No such knob here.","param":"top_k"}}`)},
 	{ID: "request.capability", Status: st("2xx", "400", "404", "405", "415", "422", "501"), Text: []string{
 		"is not supported with this model", "not supported on this model", "not supported for this model", "not supported by this model", "not supported in * for this model", "is not supported for this operation", "not supported for this endpoint", "does not support", "doesn't support", "do not support", "don't support",
-		"is unsupported for", "support image input", "that support tool", "no endpoints found that support", "unsupported parameter", "unsupported value", "unsupported content", "unknown name", "cannot find field", "not permitted", "unrecognized request argument", "unknown parameter", "unexpected keyword", "only the default", "only supports", "only supported",
+		"is unsupported for", "support image input", "that support tool", "no endpoints found that support", "unsupported parameter", "unsupported value", "unsupported content", "not supported in the", "not a chat model", "is not enabled for", "unknown name", "cannot find field", "not permitted", "unrecognized request argument", "unknown parameter", "unexpected keyword", "only the default", "only supports", "only supported",
 		"failed to deserialize", "invalid type: ", "must have role", "roles must alternate", "last message must", "first message must", "maximum allowed number of output tokens", "exceeds the model limit", "maximum tokens you requested", "max_tokens is too large", "please use the /v1/", "not compatible with", "thinking is not supported", "does not work with the specified model"},
 		Not:   []string{"model * does not support this api key"},
 		Scope: request, Kind: invalid, Why: "the same, in words: a live model that cannot do what was asked",

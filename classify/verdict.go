@@ -52,7 +52,7 @@ func refineScope(a *answer, r *compiled) resilience.Scope {
 	switch r.by {
 	case byRate:
 		switch {
-		case model:
+		case model, a.has(isRelayed):
 			return resilience.ScopeModel
 		case a.in.RateLimitScope == resilience.ScopeModel || a.in.RateLimitScope == resilience.ScopeConnection:
 			return a.in.RateLimitScope
