@@ -53,7 +53,7 @@ func (s *breakerState) soleModel() (string, bool) {
 }
 
 // owns reports whether the model's failures are its own, not the provider's.
-func (g gate) owns(model string, p *Policy, now instant) bool {
+func (g *gate) owns(model string, p *Policy, now instant) bool {
 	return slices.ContainsFunc(g.moved, func(m movedModel) bool {
 		return m.model == model && now-m.at < p.Cooldown.ForgetAfter
 	})
@@ -104,7 +104,7 @@ func (g gate) noted(r report, failures, waits int) gate {
 }
 
 // breakerAsk says whether the breaker admits a request for model.
-func (g gate) breakerAsk(model string, p *Policy, alone bool, now instant) answer {
+func (g *gate) breakerAsk(model string, p *Policy, alone bool, now instant) answer {
 	if !g.excluded {
 		return answer{}
 	}
@@ -270,7 +270,7 @@ const (
 	HalfOpen BreakerState = "HALF_OPEN"
 )
 
-func (g gate) breakerView(p *Policy, now instant) BreakerState {
+func (g *gate) breakerView(p *Policy, now instant) BreakerState {
 	switch {
 	case g.excluded && now >= g.until:
 		return HalfOpen

@@ -252,20 +252,20 @@ func (e *Engine) setLock(t *Target, next gate, cause string) {
 }
 
 func (e *Engine) refreshDomain(d *domain) {
-	d.word.Store(word(d.breaker) | e.operatorBits(d.key) | bits(e.local.runs[d.endpoint] != nil, bitEvidence))
+	d.word.Store(word(&d.breaker) | e.operatorBits(d.key) | bits(e.local.runs[d.endpoint] != nil, bitEvidence))
 }
 
 func (e *Engine) refreshConn(c *connection) {
-	c.word.Store(word(c.cool))
+	c.word.Store(word(&c.cool))
 }
 
 func (e *Engine) refreshTarget(t *Target) {
 	if t.word.Load()&bitEvicted == 0 {
-		t.word.Store(word(t.cool) | word(t.lock))
+		t.word.Store(word(&t.cool) | word(&t.lock))
 	}
 }
 
-func word(g gate) uint32 {
+func word(g *gate) uint32 {
 	return bits(g.excluded, bitGated) | bits(!g.clean(), bitEvidence)
 }
 

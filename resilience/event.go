@@ -184,7 +184,7 @@ func (e *Engine) opened(provider string) { e.bus.push(item{provider: provider}) 
 
 // changed tells the store and the listeners what a transition did.
 func (e *Engine) changed(layer Layer, key Key, before, after gate, p *Policy, cause string) {
-	if !before.same(after) {
+	if !before.same(&after) {
 		e.dirty(RecordID{layer, key})
 	}
 	ev := Event{Layer: layer, Key: key, Kind: after.kind, Rule: after.rule, Level: after.level, Cause: cause, until: after.until}

@@ -71,19 +71,19 @@ type report struct {
 }
 
 // clean reports whether nothing is known that a success or a failure would change.
-func (g gate) clean() bool {
+func (g *gate) clean() bool {
 	return !g.worthKeeping() && len(g.leases) == 0 && (g.breakerState == nil || g.waiting == 0)
 }
 
 // worthKeeping reports whether the gate knows something that outlives the attempts in flight, so
 // that a store should have it.
-func (g gate) worthKeeping() bool {
+func (g *gate) worthKeeping() bool {
 	return g.excluded || g.failures > 0 || g.level > 0 ||
 		g.breakerState != nil && len(g.moved) > 0 || g.lockoutState != nil && len(g.recent) > 0
 }
 
 // same reports whether a transition changed nothing but leases.
-func (g gate) same(o gate) bool {
+func (g *gate) same(o *gate) bool {
 	return g.excluded == o.excluded && g.quarantined == o.quarantined && g.kind == o.kind && g.rule == o.rule &&
 		g.failures == o.failures && g.level == o.level && g.since == o.since && g.until == o.until &&
 		g.lastFailure == o.lastFailure && g.rechecked == o.rechecked && g.setAt == o.setAt &&
@@ -91,18 +91,18 @@ func (g gate) same(o gate) bool {
 }
 
 // transient reports whether the exclusion's cause passes by itself.
-func (g gate) transient() bool { return g.kind.Transient() || g.kind == KindUnknown }
+func (g *gate) transient() bool { return g.kind.Transient() || g.kind == KindUnknown }
 
 // ofCredential reports whether the exclusion tells of the secret rather than of its use, so that
 // another secret ends it.
-func (g gate) ofCredential() bool { return g.excluded && (g.quarantined || g.kind == KindAuth) }
+func (g *gate) ofCredential() bool { return g.excluded && (g.quarantined || g.kind == KindAuth) }
 
 // live reports whether the exclusion still runs, as opposed to being due.
-func (g gate) live(now instant) bool { return g.excluded && now < g.until }
+func (g *gate) live(now instant) bool { return g.excluded && now < g.until }
 
 // late reports whether a failure tells of the time before the present exclusion ended: it may
 // extend a deadline but raises nothing.
-func (g gate) late(r report, now instant) bool {
+func (g *gate) late(r report, now instant) bool {
 	if r.begun < g.endedAt {
 		return true
 	}
@@ -111,7 +111,7 @@ func (g gate) late(r report, now instant) bool {
 }
 
 // holds returns the lease of that id, if it is one of the gate's and has not run out.
-func (g gate) holds(id uint64, now instant) (lease, bool) {
+func (g *gate) holds(id uint64, now instant) (lease, bool) {
 	for _, l := range g.leases {
 		if l.id == id && now < l.until {
 			return l, true
@@ -121,7 +121,7 @@ func (g gate) holds(id uint64, now instant) (lease, bool) {
 }
 
 // knows reports whether the lease is one of the gate's, run out or not.
-func (g gate) knows(id uint64) bool {
+func (g *gate) knows(id uint64) bool {
 	return slices.ContainsFunc(g.leases, func(l lease) bool { return l.id == id })
 }
 
@@ -146,7 +146,7 @@ func (g gate) release(id uint64) gate {
 }
 
 // running counts the leases that have not run out, and says when the first of them will.
-func (g gate) running(now instant) (n int, first instant) {
+func (g *gate) running(now instant) (n int, first instant) {
 	first = never
 	for _, l := range g.leases {
 		if now < l.until {
@@ -210,7 +210,7 @@ func (g gate) cleared(seq uint64) gate {
 
 // forgotten reports whether the exclusion ended so long ago, with no failure since, that its
 // level no longer counts.
-func (g gate) forgotten(p *Policy, now instant) bool {
+func (g *gate) forgotten(p *Policy, now instant) bool {
 	if n, _ := g.running(now); n > 0 {
 		return false
 	}
@@ -244,7 +244,7 @@ const (
 
 // ask says whether a connection or model gate admits. alone says that the request has no other
 // target, which makes rechecks more frequent.
-func (g gate) ask(p *Policy, alone bool, now instant) answer {
+func (g *gate) ask(p *Policy, alone bool, now instant) answer {
 	switch {
 	case !g.excluded:
 		return answer{}
@@ -264,7 +264,7 @@ func (g gate) ask(p *Policy, alone bool, now instant) answer {
 
 // recheckDue reports whether a long exclusion lets one request through to see whether it still
 // holds.
-func (g gate) recheckDue(p *Policy, alone bool, now instant) bool {
+func (g *gate) recheckDue(p *Policy, alone bool, now instant) bool {
 	every := p.Recheck.After
 	if every < 0 || g.until != never && g.until-g.since <= every {
 		return false

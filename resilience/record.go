@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// detail is what a record's columns do not say. Times are unix milliseconds.
+// detail is what a record's columns do not say. Times are unix milliseconds; an absent FailedMs is
+// the exclusion's start, an absent RecentMs the last failure alone.
 type detail struct {
 	Rule        string      `json:"rule,omitempty"`
 	Quarantined bool        `json:"quarantined,omitempty"`
@@ -19,10 +20,16 @@ type detail struct {
 	Suspected   bool        `json:"suspected,omitempty"`
 	Moved       []moveEntry `json:"moved,omitempty"`
 	Run         []runEntry  `json:"run,omitempty"`
-	Locked      bool        `json:"locked,omitempty"`
 	RecentMs    []int64     `json:"recent_ms,omitempty"`
 	Credential  string      `json:"credential,omitempty"`
 	Reason      string      `json:"reason,omitempty"`
+}
+
+// empty reports whether the columns say it all.
+func (d *detail) empty() bool {
+	return d.Rule == "" && !d.Quarantined && d.BaseMs == 0 && d.FailedMs == 0 && d.RecheckedMs == 0 && d.Early == 0 &&
+		d.EarlyMs == 0 && d.Cycles == 0 && d.Successes == 0 && !d.Suspected && len(d.Run) == 0 && len(d.Moved) == 0 &&
+		len(d.RecentMs) == 0 && d.Credential == "" && d.Reason == ""
 }
 
 // moveEntry is a model whose run of failures is its own.
@@ -105,7 +112,7 @@ func (e *Engine) record(id RecordID, clock time.Time) (Record, bool) {
 }
 
 // word is the gate's state for those who query the tables.
-func (g gate) word() string {
+func (g *gate) word() string {
 	switch {
 	case g.quarantined:
 		return "quarantined"
@@ -132,6 +139,9 @@ func (x edge) record(id RecordID, g gate, state, credential string) (Record, boo
 		d.FailedMs = x.ms(g.lastFailure)
 	}
 	if g.excluded {
+		if g.lastFailure == g.since {
+			d.FailedMs = 0
+		}
 		r.SinceMs, r.UntilMs = x.ms(g.since), x.deadlineMs(g.until)
 		if g.rechecked > g.since {
 			d.RecheckedMs = x.ms(g.rechecked)
@@ -150,12 +160,16 @@ func (x edge) record(id RecordID, g gate, state, credential string) (Record, boo
 		}
 	}
 	if l := g.lockoutState; l != nil {
-		r.LockoutMs, d.Locked = l.lock.Milliseconds(), l.locked
-		for _, t := range l.recent {
-			d.RecentMs = append(d.RecentMs, x.ms(t))
+		r.LockoutMs = l.lock.Milliseconds()
+		if len(l.recent) != 1 || l.recent[0] != g.lastFailure || g.failures != 1 {
+			for _, t := range l.recent {
+				d.RecentMs = append(d.RecentMs, x.ms(t))
+			}
 		}
 	}
-	b, _ := json.Marshal(d)
-	r.Detail = string(b)
+	if !d.empty() {
+		b, _ := json.Marshal(d)
+		r.Detail = string(b)
+	}
 	return r, true
 }

@@ -104,7 +104,10 @@ func (e *Engine) place(r Record, g gate, d detail, p *Policy, x edge) {
 		}
 		e.refreshConn(c)
 	case LayerModel:
-		g.lockoutState = &lockoutState{locked: d.Locked, lock: max(time.Duration(r.LockoutMs)*time.Millisecond, 0)}
+		g.lockoutState = &lockoutState{locked: r.State == "locked", lock: max(time.Duration(r.LockoutMs)*time.Millisecond, 0)}
+		if len(d.RecentMs) == 0 && g.failures == 1 {
+			g.recent = []instant{g.lastFailure}
+		}
 		for _, ms := range d.RecentMs {
 			g.recent = append(g.recent, x.instant(ms))
 		}

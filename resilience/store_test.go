@@ -104,6 +104,11 @@ func live(t *testing.T, s Store, o Options) *Engine {
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // whatever the test did
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = e.Stop(ctx)
+	})
 	return e
 }
 
@@ -562,10 +567,10 @@ func TestWritesAreCoalesced(t *testing.T) {
 			t.Fatalf("%d writes in a second", n)
 		}
 		// Many changed gates go in bounded batches.
+		before, _ := store.counts()
 		for i := range 2500 {
 			e.RecordFailure(Key{"q", "c", string(rune('a'+i%26)) + string(rune(0x100+i))}, model(KindRateLimit))
 		}
-		before, _ := store.counts()
 		time.Sleep(250 * ms)
 		after, _ := store.counts()
 		if after-before < 3 || len(store.snapshot()) < 2500 {

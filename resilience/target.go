@@ -1,6 +1,9 @@
 package resilience
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Key returns the target's names.
 func (t *Target) Key() Key { return t.key }
@@ -17,7 +20,7 @@ func (t *Target) acquire(alone bool) (Permit, error) {
 	// The date comes before the look at the gates: an exclusion that is set in between is then
 	// newer than the attempt.
 	begun := t.engine.seq.Load()
-	if (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvicted) == 0 {
+	if t.unknown() {
 		return newPermit(t, begun), nil
 	}
 	return t.engine.admit(t, alone)
@@ -36,15 +39,53 @@ func (t *Target) Standing(alone bool) (x Exclusion, out, asProbe bool) {
 	return x, a == refused, a == probe || a == recheck
 }
 
-func (t *Target) check(alone bool) (Exclusion, answerKind, [4]answer) {
-	if (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvicted) == 0 {
-		return Exclusion{}, free, [4]answer{}
+func (t *Target) check(alone bool) (x Exclusion, a answerKind, as [4]answer) {
+	if t.unknown() {
+		return x, free, as
 	}
 	e := t.engine
 	clock := e.opts.Now()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.peek(t).decide(alone, clock)
+	x, a, as = e.peek(t).decide(alone, clock)
+	e.mu.Unlock()
+	return x, a, as
+}
+
+// unknown reports that nothing is known against the target, without a lock.
+func (t *Target) unknown() bool {
+	return (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvicted) == 0
+}
+
+// Standing is how a target stands, for one who plans.
+type Standing struct {
+	Exclusion      // where Out is true
+	Out       bool // Acquire would refuse
+	Probe     bool // Acquire would admit as a probe or a recheck
+}
+
+// Standings is Standing for many targets at once, under one lock and at one moment. It stores
+// them in into, which it lengthens where it is too short, and changes nothing else. All targets
+// must be of this engine.
+func (e *Engine) Standings(targets []*Target, alone bool, into []Standing) []Standing {
+	into = slices.Grow(into[:0], len(targets))[:len(targets)]
+	var clock time.Time
+	locked := false
+	for i, t := range targets {
+		if t.unknown() {
+			into[i] = Standing{}
+			continue
+		}
+		if !locked {
+			clock, locked = e.opts.Now(), true
+			e.mu.Lock()
+		}
+		x, a, _ := e.peek(t).decide(alone, clock)
+		into[i] = Standing{x, a == refused, a == probe || a == recheck}
+	}
+	if locked {
+		e.mu.Unlock()
+	}
+	return into
 }
 
 // The gates that decide asks, in the order of the way in.
@@ -59,16 +100,21 @@ const (
 // nothing and needs the engine's lock.
 func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]answer) {
 	e, p, now := t.engine, t.dom.policy, clock.Sub(t.engine.start)
-	if x, out := e.operatorExclusion(t.key, clock); out {
-		return x, refused, [4]answer{}
+	if len(e.operator) > 0 {
+		if x, out := e.operatorExclusion(t.key, clock); out {
+			return x, refused, [4]answer{}
+		}
 	}
-	answers := [4]answer{
-		t.dom.breaker.breakerAsk(t.key.Model, p, alone, now),
-		t.conn.cool.ask(p, alone, now),
-		t.cool.ask(p, alone, now),
-		t.lock.ask(p, alone, now),
-	}
+	var answers [4]answer
 	gates := [4]*gate{&t.dom.breaker, &t.conn.cool, &t.cool, &t.lock}
+	if t.dom.breaker.excluded {
+		answers[atBreaker] = t.dom.breaker.breakerAsk(t.key.Model, p, alone, now)
+	}
+	for i := atConnection; i <= atLock; i++ {
+		if g := gates[i]; g.excluded {
+			answers[i] = g.ask(p, alone, now)
+		}
+	}
 	if t.dom.breaker.excluded {
 		// The breaker governs: a transient cooldown does not delay its probe.
 		for i := atConnection; i <= atCool; i++ {
@@ -80,7 +126,8 @@ func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]
 	kind, strictest := free, -1
 	var next instant
 	held := true
-	for i, a := range answers {
+	for i := range answers {
+		a := &answers[i]
 		kind = max(kind, a.verdict)
 		if a.verdict == refused {
 			next = max(next, a.next)
