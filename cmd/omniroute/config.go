@@ -1,0 +1,132 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"omniroute/internal/config"
+	"omniroute/internal/server"
+	"omniroute/store/sqlite"
+)
+
+func checkCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "check", Short: "Check the configuration", Args: args(cobra.NoArgs),
+		Long: "Checks the configuration and reports everything that is wrong with it, each with its place. It starts nothing.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, warnings, err := server.Find(file).Check()
+			for _, w := range warnings {
+				fmt.Fprintln(c.ErrOrStderr(), w)
+			}
+			if err != nil {
+				fmt.Fprintln(c.ErrOrStderr(), err)
+				return errSilent
+			}
+			connections := 0
+			for _, p := range cfg.Providers {
+				connections += len(p.Connections)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is fine: %s, %s, %s, %s; it listens on %s\n", cfg.File,
+				count(len(cfg.Providers), "provider"), count(connections, "connection"), count(len(cfg.Combos), "combo"),
+				count(len(warnings), "warning"), cfg.Listen)
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&file, "config", "c", "", configHelp)
+	return c
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func initCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "init [FILE]", Short: "Write a commented configuration for the keys in the environment", Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			file := server.DefaultFile
+			if len(given) > 0 {
+				file = given[0]
+			}
+			f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s is there already and was left as it is; name another file", file)
+			}
+			if err != nil {
+				return fmt.Errorf("the configuration cannot be written: %w", err)
+			}
+			_, err = f.Write(config.Init(os.LookupEnv))
+			if err := errors.Join(err, f.Close()); err != nil {
+				return fmt.Errorf("the configuration cannot be written: %w", err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "wrote %s; look at it, then run `omniroute check` and `omniroute serve`\n", file)
+			return nil
+		},
+	}
+}
+
+func keyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "key", Short: "Make a client key", Args: args(cobra.NoArgs),
+		Long: "Prints a new client key, and the form of it for client_keys from which nobody can read the key.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			random := make([]byte, 32)
+			_, _ = rand.Read(random) // it never fails
+			text := "or-" + base64.RawURLEncoding.EncodeToString(random)
+			key, err := config.ParseClientKey(text)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "key for the client:  %s\nfor client_keys:     %s\n", text, key.Hashed())
+			return nil
+		},
+	}
+}
+
+func schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of the configuration", Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			b, err := config.SchemaJSON()
+			if err == nil {
+				_, err = c.OutOrStdout().Write(b)
+			}
+			return err
+		},
+	}
+}
+
+func backupCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "backup FILE", Short: "Copy the store to a new file, while the gateway runs or not", Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			cfg, _, err := server.Find(file).Load()
+			if err != nil {
+				return err
+			}
+			if cfg.Store.Kind != config.StoreSQLite {
+				return errors.New("the configuration keeps its state in memory, so there is nothing to copy; set `store: sqlite:omniroute.db`")
+			}
+			ctx, cancel := interruptible(c)
+			defer cancel()
+			if err := sqlite.Backup(ctx, cfg.Store.Path, given[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "copied %s to %s\n", cfg.Store.Path, given[0])
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&file, "config", "c", "", configHelp)
+	return c
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"omniroute/internal/admin"
+	"omniroute/internal/admin/screen"
+	"omniroute/resilience"
+)
+
+// redrawn is how often --watch asks.
+const redrawn = time.Second
+
+func statusCommand() *cobra.Command {
+	var at where
+	var watch, asJSON bool
+	c := &cobra.Command{
+		Use: "status", Short: "Show what is out of service in a running gateway", Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if watch && asJSON {
+				return wrong(c, "--watch is for people and --json for programs; leave one out")
+			}
+			client, err := at.client(c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			ctx, cancel := interruptible(c)
+			defer cancel()
+			out := c.OutOrStdout()
+			if watch {
+				return watchStatus(ctx, out, client)
+			}
+			st, raw, err := client.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				_, err = out.Write(raw)
+				return err
+			}
+			screen.Style{Colour: colours(out)}.Status(out, st, client.Address())
+			return nil
+		},
+	}
+	at.flags(c)
+	c.Flags().BoolVar(&watch, "watch", false, "show it again every second, until Ctrl-C")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the answer of the admin API")
+	return c
+}
+
+// watchStatus draws the status until ctx ends. A gateway that is gone is waited for; one that
+// refuses is not.
+func watchStatus(ctx context.Context, out io.Writer, client *admin.Client) error {
+	style := screen.Style{Colour: colours(out)}
+	tick := time.NewTicker(redrawn)
+	defer tick.Stop()
+	for {
+		var page bytes.Buffer
+		st, _, err := client.Status(ctx)
+		var gone *admin.UnreachableError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &gone):
+			fmt.Fprintln(&page, gone)
+		case err != nil:
+			return err
+		default:
+			style.Status(&page, st, client.Address())
+		}
+		if err := draw(out, page.Bytes()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// draw puts a page over the one before on a terminal, and below it elsewhere. Each line is
+// overwritten and then cut, so that nothing flickers.
+func draw(out io.Writer, page []byte) error {
+	if !terminal(out) {
+		_, err := out.Write(append(page, '\n'))
+		return err
+	}
+	page = bytes.ReplaceAll(page, []byte("\n"), []byte("\x1b[K\n"))
+	_, err := fmt.Fprintf(out, "\x1b[H%s\x1b[J", page)
+	return err
+}
+
+func explainCommand() *cobra.Command {
+	var at where
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "explain MODEL", Short: "Show which targets a request for a model would try, and why not the others", Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			client, err := at.client(c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			ctx, cancel := interruptible(c)
+			defer cancel()
+			x, raw, err := client.Explain(ctx, given[0])
+			if err != nil {
+				return err
+			}
+			out := c.OutOrStdout()
+			if asJSON {
+				_, err = out.Write(raw)
+				return err
+			}
+			screen.Style{Colour: colours(out)}.Explain(out, given[0], x)
+			return nil
+		},
+	}
+	at.flags(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print the answer of the admin API")
+	return c
+}
+
+func resetCommand() *cobra.Command {
+	var at where
+	var q admin.ResetRequest
+	var all bool
+	c := &cobra.Command{
+		Use: "reset", Short: "End exclusions in a running gateway", Args: args(cobra.NoArgs),
+		Long: "Ends the exclusions of what the flags name, and of everything below it: --provider alone is the provider\n" +
+			"with all its connections and models, --all is everything.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case all && (q.Provider != "" || q.Connection != "" || q.Model != ""):
+				return wrong(c, "--all takes no other name; leave it or them out")
+			case !all && q.Provider == "":
+				return wrong(c, "name what to reset: --provider, with --connection and --model to narrow it, or --all")
+			case all:
+				q.Scope = "all"
+			case q.Model != "":
+				q.Scope = "model"
+			case q.Connection != "":
+				q.Scope = "connection"
+			default:
+				q.Scope = "provider"
+			}
+			client, err := at.client(c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			ctx, cancel := interruptible(c)
+			defer cancel()
+			n, err := client.Reset(ctx, q)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), resetText(n))
+			return nil
+		},
+	}
+	at.flags(c)
+	c.Flags().StringVar(&q.Provider, "provider", "", "the provider")
+	c.Flags().StringVar(&q.Connection, "connection", "", "one connection of it")
+	c.Flags().StringVar(&q.Model, "model", "", "one model, on the connection or on all")
+	c.Flags().BoolVar(&all, "all", false, "everything")
+	c.Flags().BoolVar(&q.IncludeOperator, "include-operator", false, "operators' own exclusions too")
+	return c
+}
+
+func resetText(n resilience.ResetCount) string {
+	if n == (resilience.ResetCount{}) {
+		return "nothing was out of service there"
+	}
+	return fmt.Sprintf("back in service: %s, %s, %s",
+		count(n.Breakers, "breaker"), count(n.Connections, "connection"), count(n.Lockouts, "model lockout"))
+}

@@ -1,0 +1,157 @@
+// Package admin is the operator's API over HTTP: what is out of service and why, how to end or set
+// an exclusion, what became of recent requests, and every transition as it happens.
+//
+// It asks the engine and tells it; it decides nothing. Reading changes nothing. No secret, prompt
+// or answer is ever in what it sends.
+package admin
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"omniroute/failover"
+	"omniroute/internal/config"
+	"omniroute/internal/route"
+	"omniroute/internal/telemetry"
+	"omniroute/resilience"
+)
+
+// Options are what an Admin works with. Router and Runner are needed.
+type Options struct {
+	// Version is the program's, for status.
+	Version string
+	// Router returns the router in force; it may change at any time.
+	Router func() *route.Router
+	Runner *failover.Runner
+	// Ready returns nil when requests are taken, else an error that says in a few words why not.
+	// Nil means always ready.
+	Ready func() error
+	// Stories is how many requests are remembered. Defaults to 1000.
+	Stories int
+	// Events is how many events are kept for those who come later, and how many may wait for one
+	// slow reader. Default to 1000 and 256.
+	Events, Backlog int
+	// Heartbeat is how often an idle event stream shows that it lives. Defaults to 15s.
+	Heartbeat time.Duration
+	// Logger gets a line for each change that an operator makes. Defaults to slog.Default.
+	Logger *slog.Logger
+}
+
+// Admin is the handler of /admin/v1/…, /healthz and /readyz. It is safe for concurrent use.
+// Close it when the program ends.
+type Admin struct {
+	o       Options
+	log     *slog.Logger
+	engine  *resilience.Engine
+	mux     *http.ServeMux
+	hub     *hub
+	stories *stories
+	stop    func()
+}
+
+// New returns an Admin that listens to the engine's events from now on.
+func New(o Options) *Admin {
+	set(&o.Stories, 1000)
+	set(&o.Events, 1000)
+	set(&o.Backlog, 256)
+	set(&o.Heartbeat, 15*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Ready == nil {
+		o.Ready = func() error { return nil }
+	}
+	a := &Admin{
+		o: o, log: o.Logger, engine: o.Runner.Engine(), mux: http.NewServeMux(),
+		hub: newHub(o.Events, o.Backlog, time.Now()), stories: newStories(o.Stories),
+	}
+	a.stop = a.engine.Subscribe(a.hub.publish)
+	a.routes()
+	return a
+}
+
+// Observe takes in the story of a request that is over.
+func (a *Admin) Observe(s telemetry.Story) { a.stories.add(s) }
+
+// Close ends the event streams, so that a server can shut down. The rest goes on answering.
+func (a *Admin) Close() {
+	a.stop()
+	a.hub.close()
+}
+
+// ServeHTTP answers one request.
+func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+func (a *Admin) config() *config.Config { return a.o.Router().Config() }
+
+// calls says what there is, for the answer to those who ask for something else.
+const calls = "GET /admin/v1/status, POST /admin/v1/reset, POST and DELETE /admin/v1/exclude, POST /admin/v1/explain, " +
+	"GET /admin/v1/attempts, GET /admin/v1/requests/{id} and GET /admin/v1/events"
+
+func (a *Admin) routes() {
+	a.mux.HandleFunc("GET /healthz", a.healthz)
+	a.mux.HandleFunc("GET /readyz", a.readyz)
+	for path, methods := range map[string]map[string]handler{
+		"/admin/v1/status":        {"GET": a.status},
+		"/admin/v1/reset":         {"POST": a.reset},
+		"/admin/v1/exclude":       {"POST": a.exclude, "DELETE": a.include},
+		"/admin/v1/explain":       {"POST": a.explain},
+		"/admin/v1/attempts":      {"GET": a.attempts},
+		"/admin/v1/requests/{id}": {"GET": a.request},
+		"/admin/v1/events":        {"GET": a.events},
+	} {
+		a.mux.Handle(path, a.guarded(func(w http.ResponseWriter, r *http.Request) error {
+			method := r.Method
+			if method == http.MethodHead {
+				method = http.MethodGet
+			}
+			if h := methods[method]; h != nil {
+				return h(w, r)
+			}
+			return notAllowed(w, r, methods)
+		}))
+	}
+	a.mux.Handle("/admin/", a.guarded(func(_ http.ResponseWriter, r *http.Request) error {
+		return refuse(http.StatusNotFound, "not_found", "there is no %s; the calls are %s", shown(r.URL.Path), calls)
+	}))
+}
+
+// handler answers one call, or returns the error to answer with.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// guarded lets those in who may come, and turns errors into answers.
+func (a *Admin) guarded(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		err := authorize(r, a.config())
+		if err == nil {
+			err = h(w, r)
+		}
+		if err != nil {
+			writeError(w, err)
+		}
+	})
+}
+
+// healthz says that the process lives.
+func (a *Admin) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "persistence": a.engine.Status().Persistence})
+}
+
+// readyz says whether requests are taken.
+func (a *Admin) readyz(w http.ResponseWriter, _ *http.Request) {
+	if err := a.o.Ready(); err != nil {
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": err.Error()})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,38 @@
+package screen
+
+import (
+	"fmt"
+	"io"
+
+	"omniroute/internal/admin"
+	"omniroute/resilience"
+)
+
+// Explain writes the candidates of a request in their order.
+func (s Style) Explain(w io.Writer, model string, x admin.Explanation) {
+	fmt.Fprintln(w, s.paint(bold, fit(model, Width)))
+	if x.Route != model {
+		fmt.Fprintln(w, fit("stands for "+x.Route, Width))
+	}
+	if len(x.Candidates) == 0 {
+		fmt.Fprintln(w, "no connection is configured for it, so that a request is answered 503 no_connection")
+		return
+	}
+	columns := []int{4, 50}
+	s.row(w, columns, cell{"#", dim}, cell{"TARGET", dim}, cell{"TRIED", dim})
+	for i, c := range x.Candidates {
+		target := resilience.Key{Provider: c.Provider, Connection: c.Connection, Model: c.Model}
+		verdict := cell{"yes", green}
+		if !c.Eligible {
+			verdict = cell{"no", yellow}
+			if c.RetryAfterMs > 0 {
+				verdict.text += ", in " + duration(c.RetryAfterMs)
+			}
+			if c.Kind != nil {
+				verdict.text += " " + c.Kind.String()
+			}
+		}
+		s.row(w, columns, cell{fmt.Sprint(i + 1), ""}, cell{target.String(), ""}, verdict)
+		s.row(w, columns[:1], cell{}, cell{c.Reason, dim})
+	}
+}

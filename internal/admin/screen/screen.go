@@ -1,0 +1,97 @@
+// Package screen writes what the admin API tells as text for people, at most 80 columns wide.
+//
+// It computes nothing: every word comes from the API. Colours are the caller's choice.
+package screen
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Width is how wide every line is at most, in characters.
+const Width = 80
+
+// Style says how to write.
+type Style struct {
+	// Colour switches ANSI colours on.
+	Colour bool
+}
+
+// colour is an ANSI colour; the zero value is none.
+type colour string
+
+const (
+	red    colour = "31"
+	green  colour = "32"
+	yellow colour = "33"
+	cyan   colour = "36"
+	dim    colour = "2"
+	bold   colour = "1"
+)
+
+func (s Style) paint(c colour, text string) string {
+	if !s.Colour || c == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// cell is a text in a column.
+type cell struct {
+	text string
+	col  colour
+}
+
+// row writes cells in columns of the given widths; the last column takes the rest of the line.
+func (s Style) row(w io.Writer, widths []int, cells ...cell) {
+	var b strings.Builder
+	used := 0
+	for i, c := range cells {
+		last := i == len(cells)-1
+		width := Width - used
+		if !last {
+			width = widths[i] - 1 // a space stands between columns
+		}
+		text := fit(c.text, width)
+		b.WriteString(s.paint(c.col, text))
+		if !last {
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
+			used += widths[i]
+		}
+	}
+	fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+}
+
+// fit cuts a text to a width and makes it one line of printable characters: names come from
+// configurations and upstreams.
+func fit(text string, width int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:max(width-1, 0)]) + "…"
+}
+
+// duration writes milliseconds as people say them: 1.8s, 42s, 3m10s, 2h05m, 3d4h.
+func duration(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
+}

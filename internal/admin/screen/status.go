@@ -1,0 +1,131 @@
+package screen
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"omniroute/internal/admin"
+	"omniroute/resilience"
+)
+
+var (
+	providerColumns = []int{15, 25, 15}
+	lockoutColumns  = []int{40, 18, 12}
+)
+
+// Status writes the table of providers, connections and lockouts of the gateway at address.
+func (s Style) Status(w io.Writer, st admin.Status, address string) {
+	s.headline(w, st, address)
+	fmt.Fprintln(w)
+	s.row(w, providerColumns, cell{"PROVIDER", dim}, cell{"BREAKER", dim}, cell{"CONNECTION", dim}, cell{"STATE", dim})
+	for _, p := range st.Providers {
+		name, breaker := cell{p.ID, bold}, breakerCell(p.Breaker)
+		if len(p.Connections) == 0 {
+			s.row(w, providerColumns, name, breaker, cell{"-", ""}, cell{"no connection has a key", yellow})
+		}
+		for _, c := range p.Connections {
+			if c.Breaker != nil {
+				if breaker.text != "" && breaker.text != "CLOSED" {
+					s.row(w, providerColumns, name, breaker)
+					name = cell{}
+				}
+				breaker = breakerCell(*c.Breaker)
+			}
+			s.row(w, providerColumns, name, breaker, cell{c.ID, ""}, connectionCell(c))
+			name, breaker = cell{}, cell{}
+		}
+	}
+	s.lockouts(w, st.Lockouts)
+	s.operator(w, st)
+}
+
+// headline is the gateway itself.
+func (s Style) headline(w io.Writer, st admin.Status, address string) {
+	store := cell{"store " + st.Persistence, ""}
+	switch st.Persistence {
+	case "degraded":
+		store.col = red
+	case "off":
+		store.text = "no store"
+	}
+	facts := []string{s.paint(store.col, store.text), fmt.Sprintf("%d waiting", st.Waiting)}
+	if st.Local {
+		facts = append(facts, s.paint(red, "local network out"))
+	}
+	fmt.Fprintln(w, s.paint(bold, fit("omniroute "+st.Version, 30))+"  "+fit(address, 48))
+	fmt.Fprintln(w, st.Now.Local().Format("15:04:05")+"  "+strings.Join(facts, "  "))
+}
+
+func breakerCell(b resilience.BreakerStatus) cell {
+	c := cell{string(b.State), green}
+	kind := ""
+	if b.LastKind != nil {
+		kind = " " + b.LastKind.String()
+	}
+	switch b.State {
+	case resilience.Degraded:
+		c = cell{fmt.Sprintf("%s %d/%d%s", b.State, b.Failures, b.FailureThreshold, kind), yellow}
+	case resilience.Open:
+		c = cell{fmt.Sprintf("%s %s%s", b.State, duration(b.RetryAfterMs), kind), red}
+	case resilience.HalfOpen:
+		c.col = yellow
+	}
+	return c
+}
+
+func connectionCell(c resilience.ConnectionStatus) cell {
+	out := cell{string(c.State), yellow}
+	switch c.State {
+	case resilience.Ready:
+		out.col = green
+	case resilience.Quarantined:
+		out.col = red
+	case resilience.Excluded:
+		out.col = cyan
+	}
+	if c.RetryAfterMs > 0 {
+		out.text += " " + duration(c.RetryAfterMs)
+	}
+	if c.Kind != nil {
+		out.text += " " + c.Kind.String()
+	}
+	if c.BackoffLevel > 0 {
+		out.text += fmt.Sprintf(" level %d", c.BackoffLevel)
+	}
+	if len(c.Models) > 0 && c.State != resilience.Ready {
+		out.text += " (" + strings.Join(c.Models, ", ") + ")"
+	}
+	return out
+}
+
+func (s Style) lockouts(w io.Writer, all []resilience.LockoutStatus) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	s.row(w, lockoutColumns, cell{"MODEL OUT", dim}, cell{"KIND", dim}, cell{"FAILURES", dim}, cell{"BACK IN", dim})
+	for _, l := range all {
+		failures := cell{fmt.Sprint(l.Failures), ""}
+		if l.Locked {
+			failures.text += " locked"
+		}
+		name := resilience.Key{Provider: l.Provider, Connection: l.Connection, Model: l.Model}.String()
+		s.row(w, lockoutColumns, cell{name, ""}, cell{l.Kind.String(), ""}, failures, cell{duration(l.RetryAfterMs), yellow})
+	}
+}
+
+func (s Style) operator(w io.Writer, st admin.Status) {
+	if len(st.Operator) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	s.row(w, []int{40, 18}, cell{"EXCLUDED BY AN OPERATOR", dim}, cell{"FOR", dim}, cell{"REASON", dim})
+	for _, o := range st.Operator {
+		left := "until deleted"
+		if !o.Until.IsZero() {
+			left = duration(max(o.Until.Sub(st.Now.Time).Milliseconds(), 0))
+		}
+		s.row(w, []int{40, 18}, cell{o.Key.String(), cyan}, cell{left, ""}, cell{o.Reason, ""})
+	}
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// ServeHTTP sends a request to the API that it is for. While the state is being loaded requests
+// wait, but for those that ask whether it is.
+func (m *Main) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	select {
+	case <-m.loaded:
+	default:
+		switch path {
+		case "/healthz":
+			writePlain(w, http.StatusOK, `{"status":"ok"}`)
+			return
+		case "/readyz":
+			w.Header().Set("Retry-After", "1")
+			writePlain(w, http.StatusServiceUnavailable, `{"status":"`+errLoading.Error()+`"}`)
+			return
+		}
+		select {
+		case <-m.loaded:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if path == "/healthz" || path == "/readyz" || path == "/admin" || strings.HasPrefix(path, "/admin/") {
+		m.admin.ServeHTTP(w, r)
+		return
+	}
+	m.requests.enter()
+	defer m.requests.leave()
+	m.gateway.ServeHTTP(w, r)
+}
+
+func writePlain(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body + "\n"))
+}
+
+// requests counts the clients' requests that run. A WaitGroup would not do: requests may still
+// begin while somebody waits for the end of all.
+type requests struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed at zero, where somebody waits
+}
+
+func (q *requests) enter() {
+	q.mu.Lock()
+	q.n++
+	q.mu.Unlock()
+}
+
+func (q *requests) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.n--
+	if q.n == 0 && q.idle != nil {
+		close(q.idle)
+		q.idle = nil
+	}
+}
+
+// running returns how many there are, and a channel that is closed when there are none.
+func (q *requests) running() (int, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.n > 0 {
+		if q.idle == nil {
+			q.idle = make(chan struct{})
+		}
+		return q.n, q.idle
+	}
+	none := make(chan struct{})
+	close(none)
+	return 0, none
+}

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"omniroute/internal/config"
+)
+
+// listen opens the listener. The configuration has checked who may reach it.
+func listen(at config.Address) (net.Listener, error) {
+	if at.Network == "unix" {
+		if err := clearSocket(at.Address); err != nil {
+			return nil, err
+		}
+	}
+	l, err := net.Listen(at.Network, at.Address)
+	switch {
+	case err == nil:
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("another program listens on %s, maybe another omniroute; stop it, or choose another address with `listen`: %w", at, err)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("listening on %s is not permitted; choose a port above 1023 with `listen`: %w", at, err)
+	default:
+		return nil, fmt.Errorf("cannot listen on %s; choose another address with `listen`: %w", at, err)
+	}
+	if at.Network == "unix" {
+		// Whoever can open the socket may use every key, so it is the user's own.
+		if err := os.Chmod(at.Address, 0o600); err != nil {
+			return nil, errors.Join(fmt.Errorf("the socket %s cannot be made private: %w", at.Address, err), l.Close())
+		}
+	}
+	return l, nil
+}
+
+// clearSocket removes a socket that a killed process has left behind.
+func clearSocket(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil // the listener says what is wrong, if anything is
+	}
+	if info.Mode()&fs.ModeSocket == 0 {
+		return fmt.Errorf("%s is there and is no socket; choose another path with `listen`", path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return fmt.Errorf("another program listens on unix:%s, maybe another omniroute; stop it, or choose another address with `listen`", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return nil
+	}
+	return os.Remove(path)
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"omniroute/classify"
+	"omniroute/failover"
+	"omniroute/internal/admin"
+	"omniroute/internal/config"
+	"omniroute/internal/gateway"
+	"omniroute/internal/route"
+	"omniroute/internal/telemetry"
+	"omniroute/resilience"
+)
+
+// Options say what to run.
+type Options struct {
+	Source  Source
+	Version string
+	// Logger defaults to slog.Default.
+	Logger *slog.Logger
+}
+
+// Main is a gateway. Start it once, stop it once; every other method may be called at any time in
+// between and from any goroutine.
+type Main struct {
+	o   Options
+	log *slog.Logger
+
+	listener net.Listener
+	reach    config.Address // what the listener was opened with
+	stored   config.Store
+	http     *http.Server
+	served   chan struct{}
+	cut      context.CancelFunc // ends what still runs
+
+	store   *lateStore
+	engine  *resilience.Engine
+	runner  *failover.Runner
+	gateway *gateway.Gateway
+	admin   *admin.Admin
+	watch   *watcher
+
+	router     atomic.Pointer[route.Router]
+	classifier atomic.Pointer[classify.Classifier]
+	reloading  sync.Mutex
+
+	loaded   chan struct{} // closed when requests can be answered
+	draining atomic.Bool
+	requests requests
+}
+
+// New returns a gateway that does not run yet.
+func New(o Options) *Main {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Main{o: o, log: o.Logger, loaded: make(chan struct{}), served: make(chan struct{})}
+}
+
+const (
+	// Limits of the listener. There is none for a whole request: streams are long.
+	headerTime     = 10 * time.Second
+	idleTime       = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// Start loads the configuration and the state, and returns when requests are answered. After an
+// error nothing is left behind.
+//
+// The listener opens first and requests wait for the rest, so that a restart refuses nobody.
+func (m *Main) Start(ctx context.Context) (err error) {
+	sum := sumOf(m.o.Source.Path)
+	cfg, err := m.load()
+	if err != nil {
+		return err
+	}
+	c, err := Classifier(cfg)
+	if err != nil {
+		return err
+	}
+	m.classifier.Store(c)
+	m.reach, m.stored = cfg.Listen, cfg.Store
+	if m.listener, err = listen(cfg.Listen); err != nil {
+		return err
+	}
+	m.serve()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.abandon(false))
+		}
+	}()
+	if m.store, err = openStore(ctx, cfg, m.o.Source.OwnFolder, m.log); err != nil {
+		return err
+	}
+	if err := m.assemble(ctx, cfg); err != nil {
+		return err
+	}
+	if m.o.Source.Path != "" {
+		if m.watch, err = watch(m.o.Source.Path, sum, m.log, func() { _ = m.Reload() }); err != nil {
+			m.log.Warn("the configuration file cannot be watched; send SIGHUP after a change", "error", err)
+		}
+	}
+	close(m.loaded)
+	m.log.Info("listening", "url", m.URL(), "providers", len(cfg.Providers), "combos", len(cfg.Combos), "config", cfg.File)
+	return nil
+}
+
+// load reads the configuration and logs its warnings.
+func (m *Main) load() (*config.Config, error) {
+	cfg, warnings, err := m.o.Source.Load()
+	for _, w := range warnings {
+		m.log.Warn(w.Message, "at", w.Position.String(), "key", w.Path)
+	}
+	return cfg, err
+}
+
+// assemble makes everything between listener and store.
+func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
+	o := resilience.Options{Config: route.EngineConfig(cfg), OnEvent: m.logEvent, Logger: m.log}
+	if m.store != nil { // a nil *lateStore would be a store that is there
+		o.Store = m.store
+	}
+	if m.engine, err = resilience.New(o); err != nil {
+		return fmt.Errorf("the engine refuses the configuration: %w", err)
+	}
+	m.runner = failover.NewRunner(m.engine)
+	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Ready: m.ready, Logger: m.log})
+	m.gateway = gateway.New(gateway.Options{
+		Router: m.router.Load, Classifier: m.classifier.Load, Runner: m.runner, Logger: m.log,
+		Observe: func(s telemetry.Story) { m.admin.Observe(s) },
+	})
+	if err := m.engine.Start(ctx); err != nil {
+		return fmt.Errorf("the engine does not start: %w", err)
+	}
+	router, err := route.New(cfg, m.engine, nil)
+	if err != nil {
+		return err
+	}
+	m.router.Store(router)
+	return nil
+}
+
+// serve begins to accept connections.
+func (m *Main) serve() {
+	base, cut := context.WithCancel(context.Background())
+	m.cut = cut
+	m.http = &http.Server{
+		Handler: m, BaseContext: func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+	}
+	go func() {
+		defer close(m.served)
+		if err := m.http.Serve(m.listener); !errors.Is(err, http.ErrServerClosed) {
+			m.log.Error("the listener has failed; no new connection can come", "error", err)
+		}
+	}()
+}
+
+// Addr is where the gateway listens.
+func (m *Main) Addr() net.Addr { return m.listener.Addr() }
+
+// URL is the gateway's address for this machine: "http://127.0.0.1:20128", or "unix:PATH".
+func (m *Main) URL() string {
+	if m.reach.Network == "unix" {
+		return m.reach.String()
+	}
+	host, port, err := net.SplitHostPort(m.listener.Addr().String())
+	if err != nil {
+		return "http://" + m.listener.Addr().String()
+	}
+	switch ip := net.ParseIP(host); {
+	case ip.IsUnspecified() && ip.To4() == nil && m.reach.Address[0] == '[':
+		host = "::1"
+	case ip.IsUnspecified():
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// Config returns the configuration in force.
+func (m *Main) Config() *config.Config { return m.router.Load().Config() }
+
+// Engine returns the engine.
+func (m *Main) Engine() *resilience.Engine { return m.engine }
+
+// ready is nil while requests are taken.
+func (m *Main) ready() error {
+	if m.draining.Load() {
+		return errDraining
+	}
+	return nil
+}
+
+var (
+	errDraining = errors.New("shutting down")
+	errLoading  = errors.New("loading")
+)

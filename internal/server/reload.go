@@ -1,0 +1,92 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"omniroute/internal/config"
+	"omniroute/internal/route"
+)
+
+// Reload reads the configuration again and puts it in force without touching a running request. A
+// configuration that cannot be used is refused and logged: the old one stays.
+//
+// Gates, turns and latencies keep what they know under their names. The listener and the store are
+// those of the start; a change of them is reported and waits for a restart.
+func (m *Main) Reload() error {
+	m.reloading.Lock()
+	defer m.reloading.Unlock()
+	if m.draining.Load() {
+		return errDraining
+	}
+	if err := m.reload(); err != nil {
+		m.logRefused(err)
+		return err
+	}
+	cfg := m.Config()
+	m.log.Info("the configuration was reloaded", "config", cfg.File, "providers", len(cfg.Providers), "combos", len(cfg.Combos))
+	for _, key := range m.needRestart(cfg) {
+		m.log.Warn("the new value is in force after a restart only", "key", key)
+	}
+	return nil
+}
+
+func (m *Main) reload() error {
+	cfg, err := m.load()
+	if err != nil {
+		return err
+	}
+	if err := m.guarded(cfg); err != nil {
+		return err
+	}
+	c, err := Classifier(cfg)
+	if err != nil {
+		return err
+	}
+	old := m.router.Load()
+	if err := m.engine.Configure(route.EngineConfig(cfg)); err != nil {
+		return fmt.Errorf("the engine refuses the configuration: %w", err)
+	}
+	router, err := route.New(cfg, m.engine, old)
+	if err != nil {
+		return errors.Join(err, m.engine.Configure(route.EngineConfig(old.Config())))
+	}
+	m.classifier.Store(c)
+	m.router.Store(router)
+	return nil
+}
+
+// guarded refuses a configuration that would open the present listener to everybody: what it says
+// of keys fits its own listener, which comes with the restart.
+func (m *Main) guarded(cfg *config.Config) error {
+	if m.reach.Local() || len(cfg.ClientKeys) > 0 && !cfg.AdminToken.Empty() {
+		return nil
+	}
+	return fmt.Errorf("%s: other machines can reach the running listener %s until a restart, so client_keys and admin_token must stay; keep both and restart", cfg.File, m.reach)
+}
+
+// logRefused writes a line for each thing that is wrong with a new configuration.
+func (m *Main) logRefused(err error) {
+	var all config.Errors
+	if !errors.As(err, &all) {
+		m.log.Error("the new configuration was refused", "error", err)
+	}
+	for _, e := range all {
+		first, _, _ := strings.Cut(e.Message, "\n")
+		m.log.Error("the new configuration was refused", "at", e.Position.String(), "key", e.Path, "error", first)
+	}
+	m.log.Warn("the old configuration stays in force; `omniroute check` shows what is wrong with the new one")
+}
+
+// needRestart lists the keys whose new values cannot be taken over.
+func (m *Main) needRestart(cfg *config.Config) []string {
+	var keys []string
+	if cfg.Listen != m.reach {
+		keys = append(keys, "listen")
+	}
+	if cfg.Store != m.stored {
+		keys = append(keys, "store")
+	}
+	return keys
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"omniroute/classify"
+	"omniroute/internal/config"
+)
+
+// Source is where a configuration comes from, at the start and at every reload.
+type Source struct {
+	// Load reads and checks it.
+	Load func() (*config.Config, []config.Warning, error)
+	// Path is the file that is watched for changes; empty for none.
+	Path string
+	// OwnFolder says that the store lies in a folder that is ours to make, such as the user's
+	// state folder.
+	OwnFolder bool
+}
+
+// DefaultFile is the configuration that is taken when none is named and it is there.
+const DefaultFile = "omniroute.yaml"
+
+// Find returns the configuration of a file or, with an empty path, DefaultFile in the working
+// directory if it is there, else what the environment holds.
+func Find(path string) Source {
+	if path == "" {
+		if _, err := os.Stat(DefaultFile); errors.Is(err, fs.ErrNotExist) {
+			return Source{OwnFolder: true, Load: func() (*config.Config, []config.Warning, error) { return config.FromEnvironment(os.LookupEnv) }}
+		}
+		path = DefaultFile
+	}
+	return Source{Path: path, Load: func() (*config.Config, []config.Warning, error) { return config.Load(path) }}
+}
+
+// Check loads a configuration and checks what the configuration package alone cannot: whether the
+// operator's error rules make sense to the classifier.
+func (s Source) Check() (*config.Config, []config.Warning, error) {
+	cfg, warnings, err := s.Load()
+	if err == nil {
+		_, err = Classifier(cfg)
+	}
+	return cfg, warnings, err
+}
+
+// Classifier compiles the operator's error rules. The error shows the place in the file.
+func Classifier(cfg *config.Config) (*classify.Classifier, error) {
+	rules := make([]classify.Rule, len(cfg.ErrorRules))
+	for i, r := range cfg.ErrorRules {
+		rules[i] = classify.Rule{
+			ID: r.ID, Provider: r.Providers, Dialect: r.Dialects, Code: r.Codes, Text: r.Texts, Not: r.Not, Header: r.Header,
+			Scope: r.Scope, Kind: r.Kind, Certain: r.Certain, Quarantine: r.Quarantine, Cooldown: r.Cooldown, Constant: r.Constant,
+		}
+		for _, status := range r.Status {
+			parsed, err := classify.ParseStatus(status)
+			if err != nil {
+				return nil, r.Errorf("status", "%v", err)
+			}
+			rules[i].Status = append(rules[i].Status, parsed)
+		}
+	}
+	c, err := classify.New(rules...)
+	var bad *classify.RuleError
+	if errors.As(err, &bad) && bad.Index < len(cfg.ErrorRules) {
+		return nil, cfg.ErrorRules[bad.Index].Errorf(bad.Field, "%s", bad.Reason)
+	}
+	return c, err
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// cutTime is how long requests that were cut may take to notice; flushTime is how long the
+	// last changes may take to be written.
+	cutTime   = 3 * time.Second
+	flushTime = 5 * time.Second
+)
+
+// CutError says that requests were still running when the time to finish was over.
+type CutError struct{ Requests int }
+
+// Error says how many.
+func (e *CutError) Error() string {
+	return fmt.Sprintf("%d requests were cut off, since the time to finish was over; a longer shutdown_grace gives them more", e.Requests)
+}
+
+// Stop ends the gateway: /readyz says no, new requests are refused, and those that run may finish
+// until ctx ends; then they are cut and a *CutError says so. The state is written in any case.
+func (m *Main) Stop(ctx context.Context) error {
+	cut, err := m.stop(ctx)
+	if cut > 0 {
+		err = errors.Join(&CutError{cut}, err)
+	}
+	return err
+}
+
+// stop also returns how many requests were cut.
+func (m *Main) stop(ctx context.Context) (cut int, err error) {
+	m.draining.Store(true)
+	if m.watch != nil {
+		m.watch.stop()
+	}
+	m.gateway.Drain()
+	m.admin.Close()
+	// The listener stays open meanwhile, so that who asks is told to go elsewhere.
+	n, idle := m.requests.running()
+	if n > 0 {
+		m.log.Info("shutting down; waiting for requests to finish", "requests", n)
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		cut, _ = m.requests.running()
+	}
+	err = m.abandon(cut == 0)
+	m.log.Info("stopped")
+	return cut, err
+}
+
+// abandon ends all that was begun, in the order in which it depends on each other. polite says that
+// answers which are complete may still get out of the door.
+func (m *Main) abandon(polite bool) error {
+	var errs []error
+	ctx, cancel := context.WithTimeout(context.Background(), cutTime)
+	defer cancel()
+	if polite {
+		_ = m.http.Shutdown(ctx)
+	}
+	m.cut()
+	_ = m.http.Close() // closes a listener that is closed already
+	<-m.served
+	_, idle := m.requests.running()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		errs = append(errs, errors.New("requests go on although they were cut; this is a bug"))
+	}
+	if m.runner != nil {
+		m.runner.Close()
+	}
+	if m.gateway != nil {
+		m.gateway.Close()
+	}
+	if m.admin != nil {
+		m.admin.Close()
+	}
+	if m.engine != nil {
+		flush, cancel := context.WithTimeout(context.Background(), flushTime)
+		defer cancel()
+		errs = append(errs, m.engine.Stop(flush))
+	}
+	if m.store != nil {
+		errs = append(errs, m.store.Close())
+	}
+	return errors.Join(errs...)
+}
