@@ -13,6 +13,7 @@ type breakerState struct {
 	successes int     // probes that succeeded in this HALF_OPEN
 	suspected bool    // opened by attempts that wait too long; any content closes it
 	waiting   int     // attempts that waited too long since the last content
+	pausedTo  instant // no probe before then, since the last one was overtaken
 	// run is where the failures in a row came from, runAt when the first of them came.
 	run   []evidence
 	runAt uint64
@@ -39,17 +40,21 @@ type movedModel struct {
 func newBreaker() gate { return gate{breakerState: &breakerState{}} }
 
 // soleModel returns the one model from which all evidence of the run comes. Evidence that names
-// no model is the provider's.
+// no model is the provider's. Beside failures, attempts that only wait long are none: among many
+// models one of them always does.
 func (s *breakerState) soleModel() (string, bool) {
-	if len(s.run) == 0 || s.run[0].key.Model == "" {
-		return "", false
-	}
-	for _, e := range s.run[1:] {
-		if e.key.Model != s.run[0].key.Model {
+	failed := slices.ContainsFunc(s.run, func(e evidence) bool { return e.count > 0 })
+	model := ""
+	for _, e := range s.run {
+		switch {
+		case failed && e.count == 0:
+		case e.key.Model == "", model != "" && model != e.key.Model:
 			return "", false
+		default:
+			model = e.key.Model
 		}
 	}
-	return s.run[0].key.Model, true
+	return model, model != ""
 }
 
 // owns reports whether the model's failures are its own, not the provider's.
@@ -109,22 +114,44 @@ func (g *gate) breakerAsk(model string, p *Policy, alone bool, now instant) answ
 		return answer{}
 	}
 	n, first := g.running(now)
+	sole, one := g.soleModel()
+	paused := now < g.pausedTo && !(one && sole != model)
 	if now >= g.until { // HALF_OPEN
-		if n < p.Breaker.HalfOpenRequests {
-			return answer{verdict: probe}
+		switch {
+		case n >= p.Breaker.HalfOpenRequests:
+			return answer{verdict: refused, until: first, next: first, held: true}
+		case paused:
+			return answer{verdict: refused, until: g.pausedTo, next: g.pausedTo}
 		}
-		return answer{verdict: refused, until: first, next: first, held: true}
+		return answer{verdict: probe}
 	}
 	if n > 0 {
 		return answer{verdict: refused, until: g.until, next: min(first, g.until), held: true}
 	}
-	if sole, ok := g.soleModel(); now >= g.earlyAt || ok && sole != model {
+	if now >= g.earlyAt && !paused || one && sole != model {
 		return answer{verdict: probe, early: true}
 	}
 	if g.recheckDue(p, alone, now) {
 		return answer{verdict: recheck, until: g.until}
 	}
-	return answer{verdict: refused, until: g.until, next: min(g.until, g.earlyAt)}
+	return answer{verdict: refused, until: g.until, next: max(min(g.until, g.earlyAt), g.pausedTo)}
+}
+
+// overtakenPause is how long after the beginning of a probe that was overtaken the next one may
+// pass. Each of them delays a request. With less a hanging provider would delay one every second,
+// with more it would be out for long after it is well again.
+const overtakenPause = 4 * time.Second
+
+// overtaken ends the hold of a probe that waited too long and then was not needed any more: it
+// decides nothing.
+func (g gate) overtaken(id uint64, p *Policy, now instant) gate {
+	for _, l := range g.leases {
+		if l.id == id {
+			begun := min(l.until-p.Breaker.ProbeLease, now)
+			g = g.breaker(func(s *breakerState) { s.pausedTo = max(s.pausedTo, begun+overtakenPause) })
+		}
+	}
+	return g.release(id)
 }
 
 // breakerFail is one provider-scope failure.
@@ -249,10 +276,11 @@ func (g gate) withEnd(endedAt uint64) gate {
 	return g
 }
 
+// others returns the failures of other models. Attempts that only waited are none yet.
 func others(run []evidence, model string) []evidence {
 	var out []evidence
 	for _, e := range run {
-		if e.key.Model != model {
+		if e.key.Model != model && e.count > 0 {
 			out = append(out, e)
 		}
 	}

@@ -160,10 +160,11 @@ func (p Permit) Failure(v Verdict) {
 	}
 }
 
-// Neutral settles the permit without a verdict: the client left, or a local limit ended it.
+// Neutral settles the permit without a verdict: the client left, a local limit ended it, or
+// another attempt was faster.
 func (p Permit) Neutral() {
-	if _, ok := p.settle(); ok && p.lease != 0 {
-		p.t.engine.release(p)
+	if marks, ok := p.settle(); ok && p.lease != 0 {
+		p.t.engine.release(p, marks&markWaited != 0)
 	}
 }
 

@@ -184,10 +184,15 @@ func (e *Engine) widen(t *Target, r report, now instant) {
 }
 
 // release ends the hold of a permit that was settled without a verdict.
-func (e *Engine) release(p Permit) {
+// waited tells that it had waited too long for its first content.
+func (e *Engine) release(p Permit, waited bool) {
 	e.mu.Lock()
 	defer e.unlock()
-	e.releaseLocked(e.resolve(p.t), p.lease)
+	t := e.resolve(p.t)
+	if waited && t.dom.breaker.knows(p.lease) {
+		e.setBreaker(t.dom, t.dom.breaker.overtaken(p.lease, t.dom.policy, e.now()), "overtaken")
+	}
+	e.releaseLocked(t, p.lease)
 }
 
 func (e *Engine) releaseLocked(t *Target, lease uint64) {
