@@ -32,6 +32,10 @@ func (m *Main) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.admin.ServeHTTP(w, r)
 		return
 	}
+	if path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		m.metrics.Handler().ServeHTTP(w, r)
+		return
+	}
 	m.requests.enter()
 	defer m.requests.leave()
 	m.gateway.ServeHTTP(w, r)

@@ -47,6 +47,7 @@ type Main struct {
 	runner  *failover.Runner
 	gateway *gateway.Gateway
 	admin   *admin.Admin
+	metrics *telemetry.Metrics
 	watch   *watcher
 
 	router     atomic.Pointer[route.Router]
@@ -133,10 +134,17 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		return fmt.Errorf("the engine refuses the configuration: %w", err)
 	}
 	m.runner = failover.NewRunner(m.engine)
+	m.metrics = telemetry.New(telemetry.Options{
+		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
+		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
+	})
 	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Ready: m.ready, Logger: m.log})
 	m.gateway = gateway.New(gateway.Options{
 		Router: m.router.Load, Classifier: m.classifier.Load, Runner: m.runner, Logger: m.log,
-		Observe: func(s telemetry.Story) { m.admin.Observe(s) },
+		Observe: func(s telemetry.Story) {
+			m.admin.Observe(s)
+			m.metrics.Observe(s)
+		},
 	})
 	if err := m.engine.Start(ctx); err != nil {
 		return fmt.Errorf("the engine does not start: %w", err)

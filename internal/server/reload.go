@@ -54,6 +54,7 @@ func (m *Main) reload() error {
 	}
 	m.classifier.Store(c)
 	m.router.Store(router)
+	m.metrics.Configure(route.EngineConfig(cfg))
 	return nil
 }
 

@@ -73,6 +73,9 @@ func (m *Main) abandon(polite bool) error {
 	case <-ctx.Done():
 		errs = append(errs, errors.New("requests go on although they were cut; this is a bug"))
 	}
+	if m.metrics != nil {
+		m.metrics.Close()
+	}
 	if m.runner != nil {
 		m.runner.Close()
 	}

@@ -40,6 +40,7 @@ type Metrics struct {
 	v        vectors
 	known    atomic.Pointer[index]
 	stop     func()
+	handler  http.Handler
 }
 
 // Labels for what has no name of its own.
@@ -76,6 +77,12 @@ func New(o Options) *Metrics {
 	}
 	m.Configure(o.Config)
 	m.stop = o.Engine.Subscribe(m.heard)
+	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
+		ErrorHandling:       promhttp.ContinueOnError,
+		EnableOpenMetrics:   true,
+		MaxRequestsInFlight: 8,
+	})
 	return m
 }
 
@@ -84,11 +91,4 @@ func (m *Metrics) Close() { m.stop() }
 
 // Handler answers scrapes: text, OpenMetrics or protobuf, as the scraper asks. Native histograms
 // need protobuf; the other formats show the same histograms in a few fixed buckets.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
-		ErrorHandling:       promhttp.ContinueOnError,
-		EnableOpenMetrics:   true,
-		MaxRequestsInFlight: 8,
-	})
-}
+func (m *Metrics) Handler() http.Handler { return m.handler }
