@@ -136,7 +136,7 @@ func TestCompressedBodies(t *testing.T) {
 		},
 	}
 	answer := []byte(`{"error":{"code":"invalid_api_key","message":"` + strings.Repeat("no good. ", 300) + `"}}`)
-	bomb := bytes.Repeat([]byte(" "), 1<<20)
+	bomb := bytes.Repeat([]byte(" "), 256<<10)
 	for name, f := range pack {
 		header := http.Header{"Content-Encoding": {name}}
 		if v := cl.Classify(Input{Status: 401, Header: header, Body: f(answer), Now: exampleNow}); v.Rule != "code.auth" {

@@ -2,9 +2,10 @@ package classify
 
 import "bytes"
 
-// quickHealthy is the cheap way past a good answer: one pass over the bytes that allocates
-// nothing. It says yes only to a whole JSON object with content in it and nothing at its top
-// that an error would have; everything out of the ordinary is left to the full reading.
+// quickHealthy is the cheap way past a good answer; it allocates nothing. It reads an object up
+// to its first content, and only searches what follows for the few words that could still make
+// it a failure. Anything out of the ordinary is left to the full reading, so a false "no" costs
+// time and nothing else.
 func quickHealthy(in Input) bool {
 	b := in.Body
 	clipped := len(b) > maxBody
@@ -14,70 +15,116 @@ func quickHealthy(in Input) bool {
 	if in.Phase != PhaseBody || len(b) == 0 || b[0] != '{' {
 		return false
 	}
-	depth, content := 0, false
+	at := firstContent(b)
+	if at < 0 {
+		return false
+	}
+	rest := bytes.TrimRight(b[at:], " \r\n\t")
+	if !clipped && (len(rest) == 0 || rest[len(rest)-1] != '}') {
+		return false
+	}
+	return baseResp.index(rest) < 0 && !saysError(rest)
+}
+
+// saysError reports whether "error" stands there as a whole string, key or value, other than as
+// a key whose value is null. In the text of an answer its quotes would be escaped.
+func saysError(b []byte) bool {
+	for {
+		i := errorWord.index(b)
+		if i < 0 {
+			return false
+		}
+		b = bytes.TrimLeft(b[i+len(errorWord.s):], " ")
+		if !bytes.HasPrefix(b, []byte(":null")) && !bytes.HasPrefix(b, []byte(": null")) {
+			return true
+		}
+	}
+}
+
+var baseResp, errorWord = newNeedle(`"base_resp"`), newNeedle(`"error"`)
+
+// needle is a string to search for by Horspool's algorithm. JSON is full of quotes and of the
+// letters of these words, and bytes.Index, which begins with the first byte, takes three times
+// as long.
+type needle struct {
+	s    string
+	skip [256]uint8
+}
+
+func newNeedle(s string) *needle {
+	n := &needle{s: s}
+	for i := range n.skip {
+		n.skip[i] = uint8(len(s))
+	}
+	for i := range len(s) - 1 {
+		n.skip[s[i]] = uint8(len(s) - 1 - i)
+	}
+	return n
+}
+
+// index returns where the needle begins in b, -1 where it is not.
+func (n *needle) index(b []byte) int {
+	last := len(n.s) - 1
+	for i := last; i < len(b); i += int(n.skip[b[i]]) {
+		if b[i] == n.s[last] && string(b[i-last:i+1]) == n.s {
+			return i - last
+		}
+	}
+	return -1
+}
+
+// firstContent returns where the first content of an answer ends, -1 when there is none or
+// something at the top of the object speaks of an error before it.
+func firstContent(b []byte) int {
+	depth, answer := 0, false
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '{', '[':
 			depth++
 		case '}', ']':
 			if depth--; depth == 0 {
-				return content && len(bytes.TrimSpace(b[i+1:])) == 0
+				return -1
 			}
 		case '"':
 			end := stringEnd(b, i)
 			if end < 0 {
-				return clipped && content
+				return -1
 			}
 			key := b[i+1 : end]
 			i = end
-			// A key is followed by a colon at once in what servers print; others pay the full price.
-			if end+2 >= len(b) || b[end+1] != ':' || len(key) == 0 {
+			// A key is followed by its colon at once in what servers print.
+			v := end + 2
+			if v+1 >= len(b) || b[end+1] != ':' {
 				continue
 			}
-			v := end + 2
 			if b[v] == ' ' {
 				v++
 			}
-			if content && depth != 1 && key[0] != 'f' {
-				continue
-			}
-			switch keyMeaning(key, b[v:], depth) {
-			case suspicious:
-				return false
-			case contentful:
-				content = true
+			switch value := b[v:]; {
+			case depth == 1:
+				switch topMember(key, value) {
+				case suspicious:
+					return -1
+				case opensAnswer:
+					answer = true
+				}
+			case answer && isContent(key, value):
+				return v
 			}
 		}
 	}
-	return clipped && content
+	return -1
 }
 
 // stringEnd returns the index of the quote that ends the string beginning at i, -1 without one.
 func stringEnd(b []byte, i int) int {
-	// Most strings are keys and short words, for which a plain loop is faster than a call.
-	j := i + 1
-	for short := min(len(b), i+24); j < short; j++ {
+	for j := i + 1; j < len(b); j++ {
 		switch b[j] {
 		case '"':
 			return j
 		case '\\':
 			j++
 		}
-	}
-	for j < len(b) {
-		k := bytes.IndexByte(b[j:], '"')
-		if k < 0 {
-			return -1
-		}
-		at := j + k
-		n := at
-		for n > j && b[n-1] == '\\' {
-			n--
-		}
-		if (at-n)%2 == 0 {
-			return at
-		}
-		j = at + 1
 	}
 	return -1
 }
@@ -87,42 +134,25 @@ type meaning uint8
 const (
 	plain meaning = iota
 	suspicious
-	contentful
+	opensAnswer
 )
 
-// keyMeaning judges a member by its key and the beginning of its value.
-func keyMeaning(key, value []byte, depth int) meaning {
-	if len(value) < 2 {
-		return plain
-	}
+// topMember judges a member of the outermost object.
+func topMember(key, value []byte) meaning {
 	switch string(key) {
-	case "content", "text", "reasoning_content", "reasoning", "arguments", "thinking", "partial_json", "refusal", "name":
-		if value[0] == '"' && value[1] != '"' {
-			return contentful
+	case "choices", "candidates", "content", "output", "message":
+		if value[0] == '[' || value[0] == '{' {
+			return opensAnswer
 		}
-	case "embedding", "functionCall", "inlineData":
-		return contentful
-	case "finish_reason":
-		if bytes.HasPrefix(value, []byte(`"error"`)) {
-			return suspicious
-		}
-	}
-	if depth != 1 {
-		return plain
-	}
-	switch string(key) {
+		return suspicious
 	case "error":
 		if !bytes.HasPrefix(value, []byte("null")) {
 			return suspicious
 		}
 	case "errors", "detail", "base_resp", "promptFeedback", "response", "success", "code", "error_code", "error_msg", "errorCode", "__type", "msg":
 		return suspicious
-	case "message":
-		if value[0] == '"' {
-			return suspicious
-		}
 	case "type", "object":
-		if bytes.HasPrefix(value, []byte(`"error"`)) {
+		if bytes.HasPrefix(value, []byte(`"error"`)) || bytes.HasPrefix(value, []byte(`"response.`)) {
 			return suspicious
 		}
 	case "status":
@@ -131,4 +161,15 @@ func keyMeaning(key, value []byte, depth int) meaning {
 		}
 	}
 	return plain
+}
+
+// isContent reports whether a nested member is something that a client would call content.
+func isContent(key, value []byte) bool {
+	switch string(key) {
+	case "content", "text", "reasoning_content", "reasoning", "arguments", "thinking", "refusal":
+		return value[0] == '"' && len(value) > 1 && value[1] != '"'
+	case "functionCall", "inlineData":
+		return true
+	}
+	return false
 }

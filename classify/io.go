@@ -40,9 +40,6 @@ func ParseResponse(r io.Reader) (Input, error) {
 			continue
 		}
 		in.Body = dechunk(in.Header, rest)
-		if strings.Contains(strings.ToLower(in.Header.Get("Content-Type")), "event-stream") {
-			in.Phase = PhaseBody
-		}
 		return in, nil
 	}
 }
