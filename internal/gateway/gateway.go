@@ -76,11 +76,19 @@ var chat dialect.Dialect = openai.Dialect{}
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := requestID(r)
-	w.Header()["X-Request-Id"] = []string{id}
-	r = r.WithContext(context.WithValue(r.Context(), idKey{}, id))
+	w.Header()["X-Request-Id"] = []string{requestID(r)}
 	defer g.recover(w, r)
 	switch {
+	case r.Method == http.MethodOptions:
+		// A probe; whoever asks for a browser's leave gets none.
+		w.Header().Set("Allow", "GET, HEAD, POST, OPTIONS")
+		w.WriteHeader(http.StatusNoContent)
+	case tooManyHeaders(r.Header):
+		w.Header().Set("Connection", "close")
+		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusRequestHeaderFieldsTooLarge,
+			Message: fmt.Sprintf("The request has more than %d header fields or %d KiB of them.", maxHeaders, maxHeaderBytes>>10)})
+	case !plainPath(r.URL.Path):
+		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusBadRequest, Message: "The request's path has segments or characters that no call of this API has."})
 	case r.Header.Get("Upgrade") != "":
 		w.Header().Set("Upgrade", "HTTP/1.1")
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusUpgradeRequired, Message: "WebSockets are not served here; use HTTP."})
@@ -105,7 +113,7 @@ func (g *Gateway) recover(w http.ResponseWriter, r *http.Request) {
 		panic(p)
 	}
 	g.panics.Add(1)
-	g.log.Error("a request has panicked; this is a bug", "request_id", idOf(r), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	g.log.Error("a request has panicked; this is a bug", "request_id", idOf(w), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	if w.Header().Get("X-Omniroute-Attempts") != "" {
 		panic(http.ErrAbortHandler)
 	}
@@ -120,17 +128,19 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, report)
 		return
 	}
-	asked, err := read(r, body)
+	asked, err := read(r, body.B)
 	if err != nil {
+		body.Release()
 		g.fail(w, r, refusal(err))
 		return
 	}
 	to, err := router.Resolve("openai", asked.Model)
 	if err != nil {
+		body.Release()
 		g.fail(w, r, refusal(err))
 		return
 	}
-	g.relay.Serve(w, r, &relay.Request{ID: idOf(r), Route: to, Dialect: chat, Asked: asked})
+	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: chat, Asked: asked, Body: body})
 }
 
 func (g *Gateway) noSuchCall(w http.ResponseWriter, r *http.Request) {
@@ -155,7 +165,7 @@ func cleanPath(p string) string {
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, rep *dialect.ErrorReport) {
 	status := rep.StatusCode()
 	relay.WriteError(w, chat, rep, status == http.StatusServiceUnavailable)
-	g.observe(telemetry.Story{ID: idOf(r), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: chat.Name(), Status: status, Code: errorWord(rep)})
+	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: chat.Name(), Status: status, Code: errorWord(rep)})
 }
 
 func errorWord(rep *dialect.ErrorReport) string {

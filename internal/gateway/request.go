@@ -15,11 +15,45 @@ import (
 	"omniroute/internal/relay"
 )
 
-type idKey struct{}
+// idOf returns the request's id, which is set before anything else is done.
+func idOf(w http.ResponseWriter) string {
+	if id := w.Header()["X-Request-Id"]; len(id) > 0 {
+		return id[0]
+	}
+	return ""
+}
 
-func idOf(r *http.Request) string {
-	id, _ := r.Context().Value(idKey{}).(string)
-	return id
+// What a request's headers may come to. Upstreams and proxies take less than servers in Go.
+const (
+	maxHeaders     = 256
+	maxHeaderBytes = 64 << 10
+)
+
+func tooManyHeaders(h http.Header) bool {
+	fields, size := 0, 0
+	for name, values := range h {
+		fields += len(values)
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	return fields > maxHeaders || size > maxHeaderBytes
+}
+
+// plainPath reports whether a path means the same to everybody: the upstream gets it too, and one
+// with dot segments, or with what is a query to some, might lead to a call that was not asked for.
+func plainPath(path string) bool {
+	for i := 0; i < len(path); i++ {
+		if c := path[i]; c <= ' ' || c >= 0x7f || c == '\\' || c == '?' || c == '#' || c == '%' || c == ';' {
+			return false
+		}
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
 }
 
 const maxRequestID = 128
@@ -53,44 +87,35 @@ func presentedKey(r *http.Request) string {
 	return ""
 }
 
-// readBody reads a request's body within the limit, its content encoding undone.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *dialect.ErrorReport) {
-	tooLarge := &dialect.ErrorReport{Code: dialect.CodeRequestTooLarge,
-		Message: fmt.Sprintf("The request's body is over %s, the limit of this gateway (max_body).", size(limit))}
-	if r.ContentLength > limit {
+// readBody reads a request's body within the limit, its content encoding undone. The caller
+// releases it.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*relay.Buffer, *dialect.ErrorReport) {
+	tooLarge := func() *dialect.ErrorReport {
 		w.Header().Set("Connection", "close")
-		return nil, tooLarge
+		return &dialect.ErrorReport{Code: dialect.CodeRequestTooLarge,
+			Message: fmt.Sprintf("The request's body is over %s, the limit of this gateway (max_body).", size(limit))}
 	}
-	src := http.MaxBytesReader(w, r.Body, limit)
-	var body io.Reader = src
+	if r.ContentLength > limit {
+		return nil, tooLarge()
+	}
+	src, length := io.Reader(http.MaxBytesReader(w, r.Body, limit)), r.ContentLength
 	if enc := strings.Join(r.Header["Content-Encoding"], ","); enc != "" {
 		var err error
-		if body, err = relay.Decode(src, enc); err != nil {
+		if src, err = relay.Decode(src, enc); err != nil {
 			return nil, &dialect.ErrorReport{Status: http.StatusUnsupportedMediaType, Message: "The request's " + err.Error() + "; send gzip, br, zstd, deflate or none."}
 		}
-		body = io.LimitReader(body, limit+1)
+		length = -1
 	}
-	buf := make([]byte, 0, max(r.ContentLength, 0)+512)
-	for {
-		n, err := body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if int64(len(buf)) > limit {
-			w.Header().Set("Connection", "close")
-			return nil, tooLarge
-		}
-		if err == io.EOF {
-			return buf, nil
-		}
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, tooLarge
-		}
-		if err != nil {
-			return nil, &dialect.ErrorReport{Status: http.StatusBadRequest, Message: "The request's body could not be read: " + err.Error() + "."}
-		}
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
+	body := relay.NewBuffer()
+	err := body.Fill(src, length, limit)
+	if err == nil {
+		return body, nil
 	}
+	body.Release()
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || errors.Is(err, io.ErrShortBuffer) {
+		return nil, tooLarge()
+	}
+	return nil, &dialect.ErrorReport{Status: http.StatusBadRequest, Message: "The request's body could not be read: " + err.Error() + "."}
 }
 
 func size(n int64) string {
@@ -103,6 +128,9 @@ func size(n int64) string {
 // read finds out what the request asks for.
 func read(r *http.Request, body []byte) (*dialect.Request, error) {
 	contentType := r.Header.Get("Content-Type")
+	if contentType == dialect.ErrorContentType { // the usual case, without a closer look
+		return chat.ReadRequest(r.URL.Path, body)
+	}
 	if t, _, err := mime.ParseMediaType(contentType); err == nil && t == "multipart/form-data" {
 		return dialect.ReadMultipart(r.URL.Path, contentType, body)
 	}

@@ -2,13 +2,11 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"omniroute/classify"
@@ -28,58 +26,80 @@ const (
 	maxAnswer = 256 << 20
 )
 
-// call is one attempt: a request to an upstream and what it has answered so far. It runs in its
-// own goroutine up to the first content and belongs to the exchange from then on.
+// call is one attempt: a request to an upstream and what it has answered so far. One goroutine
+// runs it up to the first content; the exchange's handler has it from then on.
 type call struct {
+	watch
 	x       *exchange
 	attempt *failover.Attempt
 	up      *route.Upstream
 	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	timer   *time.Timer // armed at dispatch, stopped at the first content
-	phase   atomic.Uint32
+	trace   httptrace.ClientTrace
+	reused  bool    // the transport's connection had carried a request before
+	body    *Buffer // of the request, as long as the call may send it
 
 	resp   *http.Response
-	pulse  pulse
+	status int
+	src    io.Reader   // the body as it comes, encodings undone by whoever reads the call
 	events *sse.Reader // of a stream
 	stream dialect.Stream
-	held   []byte // a stream's events up to the first content, or a whole body
 	last   dialect.Observation
-	usage  dialect.Answer
-	status int
+	answer dialect.Answer
 	fault  dialect.UpstreamError // what an error envelope said
+
+	held  []byte  // a stream's events before its first content
+	first []byte  // the event with the first content, valid until the next one is read
+	whole *Buffer // an answer that is not streamed
+
+	// The pump's. unsent says that events wait for a flush, and gone why the client did not take
+	// one. complete says that nothing more need come, winding that the watch knows.
+	pumping, unsent, complete, winding bool
+	gone                               error
 }
 
-func newCall(ctx context.Context, x *exchange, a *failover.Attempt) *call {
-	c := &call{x: x, attempt: a, up: a.Target.Data.(*route.Upstream)}
-	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.timer = time.AfterFunc(a.Timeout, func() {
-		name := "answer_timeout"
-		if x.Asked.Stream {
-			name = "first_token_timeout"
-		}
-		c.cancel(&classify.TimeoutError{Phase: classify.Phase(c.phase.Load()), Timer: name, After: a.Timeout})
-	})
+func newCall(x *exchange, a *failover.Attempt) *call {
+	c := &call{x: x, attempt: a, up: a.Target.Data.(*route.Upstream), body: x.Body}
+	c.body.Retain()
+	c.ctx, c.cancel = context.WithCancelCause(x.ctx)
+	c.base = a.Start()
+	c.deadline = x.handle.Deadline()
+	c.after, c.limit, c.name = a.Timeout, c.base.Add(a.Timeout), "answer_timeout"
+	if x.Asked.Stream {
+		c.name = "first_token_timeout"
+	}
+	if a.SuspectAfter < a.Timeout {
+		c.suspect = c.base.Add(a.SuspectAfter)
+	}
+	c.handOver = func() { x.handOver(c) }
+	c.slowWriter = x.hurryWriter
 	c.phase.Store(uint32(classify.PhaseDial))
 	return c
 }
 
 // run brings the call to its first content, or to its failure, and says which.
 func (c *call) run() failover.Event {
+	c.start()
 	verdict := c.reach()
-	c.timer.Stop()
-	ev := failover.Event{Type: failover.Content, Attempt: c.attempt.ID, Status: c.status}
-	if verdict.Scope != resilience.ScopeNone {
-		ev.Type, ev.Verdict = failover.Failed, verdict
-		c.close()
+	ok := c.hold()
+	c.body.Release()
+	if ok && verdict.Scope == resilience.ScopeNone {
+		return failover.Event{Type: failover.Content, Attempt: c.attempt.ID, Status: c.status}
 	}
-	return ev
+	defer c.end()
+	switch {
+	case c.x.ctx.Err() != nil:
+		return failover.Event{Type: failover.Abandoned}
+	case c.expired == errDeadline: //nolint:errorlint // our own value, never wrapped
+		return failover.Event{Type: failover.TimedOut}
+	case verdict.Scope == resilience.ScopeNone:
+		verdict = c.judge(c.phaseNow(), nil, c.expired)
+	}
+	return c.x.failed(c, verdict)
 }
 
-func (c *call) close() {
-	if c.resp != nil {
-		c.resp.Body.Close()
-	}
+// end gives back what the call holds and cancels what it still does. It may be called again.
+func (c *call) end() {
+	c.watch.stop()
 	c.cancel(context.Canceled)
 }
 
@@ -89,24 +109,49 @@ func (c *call) reach() resilience.Verdict {
 	if err != nil {
 		return c.judge(c.phaseNow(), nil, err)
 	}
-	c.resp, c.status = resp, resp.StatusCode
-	c.pulse.src = resp.Body
-	body, err := Decode(&c.pulse, strings.Join(resp.Header["Content-Encoding"], ","))
+	c.resp, c.status, c.src = resp, resp.StatusCode, resp.Body
+	c.phase.Store(uint32(classify.PhaseBody))
+	v := c.read()
+	if v.Scope != resilience.ScopeNone {
+		resp.Body.Close()
+	}
+	return v
+}
+
+func (c *call) read() resilience.Verdict {
+	body, err := Decode(c, strings.Join(c.resp.Header["Content-Encoding"], ","))
 	if err != nil {
-		return c.judge(classify.PhaseBody, nil, &classify.CutError{Err: err})
+		return c.unusable(err.Error())
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		text, err := io.ReadAll(io.LimitReader(body, maxError))
-		c.fault, _ = c.x.Dialect.ReadError(text)
-		if len(text) > 0 {
-			err = nil // what came says more than how it ended
-		}
-		return c.judge(classify.PhaseBody, text, err)
-	}
-	if c.x.Asked.Stream {
+	switch {
+	case c.status < 200 || c.status > 299:
+		return c.refused(body)
+	case c.x.Asked.Stream && (c.x.Asked.Operation != dialect.OpOther || isEvents(c.resp.Header)):
 		return c.firstContent(body)
 	}
-	return c.whole(body)
+	return c.readWhole(body)
+}
+
+func isEvents(h http.Header) bool {
+	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
+}
+
+// refused reads an error answer.
+func (c *call) refused(body io.Reader) resilience.Verdict {
+	c.shorten(errorBodyWait)
+	text, err := io.ReadAll(io.LimitReader(body, maxError))
+	c.readFault(text)
+	return c.judge(classify.PhaseBody, text, err) // the status outranks the error
+}
+
+// readFault keeps what an error envelope says, without the key that some upstreams repeat in it.
+func (c *call) readFault(envelope []byte) {
+	c.fault, _ = c.x.Dialect.ReadError(envelope)
+	if key := c.up.Connection.Key.Reveal(); key != "" {
+		for _, s := range []*string{&c.fault.Message, &c.fault.Code, &c.fault.Type, &c.fault.Param} {
+			*s = strings.ReplaceAll(*s, key, "[redacted]")
+		}
+	}
 }
 
 // judge asks the classifier, with the cause of a cancellation in place of its symptom.
@@ -127,130 +172,60 @@ func (c *call) judge(phase classify.Phase, body []byte, err error) resilience.Ve
 	if v.Scope == resilience.ScopeNone {
 		// The dialect or the transport has seen a failure where the classifier sees none: the
 		// narrower reading of the two is that this answer cannot be used.
-		v = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindMalformedResponse, RetryElsewhere: true, Rule: "relay.unusable"}
+		v = c.unusable("")
 	}
 	return v
 }
 
+// unusable is the verdict on an answer that may be good in itself and is not what was asked for:
+// in an encoding that nobody asked for and nobody knows, or whole where a stream was wanted.
+func (c *call) unusable(why string) resilience.Verdict {
+	return resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindMalformedResponse,
+		RetryElsewhere: true, Rule: "relay.unusable", Evidence: why}
+}
+
 func (c *call) phaseNow() classify.Phase { return classify.Phase(c.phase.Load()) }
 
-// send does the round trip. A kept-alive connection that turns out to be dead before any byte of
-// an answer is nobody's failure: the request is sent once more at once (law R4).
-func (c *call) send() (*http.Response, error) {
-	resp, reused, err := c.roundTrip()
-	if err != nil && reused && c.ctx.Err() == nil && deadConnection(err) {
-		resp, _, err = c.roundTrip()
+// Read reads the upstream's body. Once content has come it lets the client have what waits for a
+// flush before it waits for more, and keeps the watch.
+func (c *call) Read(p []byte) (int, error) {
+	if !c.pumping {
+		return c.src.Read(p)
 	}
-	return resp, err
-}
-
-func (c *call) roundTrip() (resp *http.Response, reused bool, err error) {
-	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-		reused = i.Reused
-		c.phase.Store(uint32(classify.PhaseHeaders))
-	}}
-	req, err := c.request(httptrace.WithClientTrace(c.ctx, trace))
-	if err != nil {
-		return nil, false, err
-	}
-	resp, err = c.x.rl.transports.get(c.up.Provider, c.x.limits.ConnectTimeout).RoundTrip(req)
-	return resp, reused, err
-}
-
-// deadConnection reports whether an error tells of a connection that had ended before the
-// answer, rather than of an upstream that took its time or said something.
-func deadConnection(err error) bool {
-	if ne, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err); ok && ne.Timeout() {
-		return false
-	}
-	text := err.Error()
-	for _, sign := range []string{"EOF", "connection reset", "broken pipe", "server closed idle connection", "connection lost",
-		"use of closed network connection", "GOAWAY", "goaway"} {
-		if strings.Contains(text, sign) {
-			return true
+	if c.unsent {
+		c.unsent = false
+		if c.gone = c.x.out.Flush(); c.gone != nil {
+			return 0, c.gone
 		}
 	}
-	return false
+	if c.complete && !c.winding {
+		c.winding = true
+		c.watch.close(afterFinish)
+	}
+	began := c.readBegins()
+	n, err := c.src.Read(p)
+	c.readEnds(began)
+	return n, err
 }
 
-// request makes the upstream's request: the client's own but for model, credentials and what
-// belongs to one connection (law R8).
-func (c *call) request(ctx context.Context) (*http.Request, error) {
-	path, body := c.x.Asked.Open(c.up.Model)
-	url := c.up.BaseURL + strings.TrimPrefix(path, "/v1")
-	if q := c.x.query(); q != "" {
-		url += "?" + q
+// readWhole reads an answer that is not streamed to its end and looks at it.
+func (c *call) readWhole(body io.Reader) resilience.Verdict {
+	c.whole = NewBuffer()
+	err := c.whole.Fill(body, c.resp.ContentLength, maxAnswer)
+	text := c.whole.B
+	if err == io.ErrShortBuffer { //nolint:errorlint // our own buffer's, never wrapped
+		return c.unusable(fmt.Sprintf("the answer is over %d MiB", maxAnswer>>20))
 	}
-	req, err := http.NewRequestWithContext(ctx, c.x.r.Method, url, body)
-	if err != nil {
-		return nil, &classify.LocalError{Op: "make the request", Err: err}
-	}
-	req.ContentLength = body.Size()
-	req.GetBody = func() (io.ReadCloser, error) {
-		_, b := c.x.Asked.Open(c.up.Model)
-		return b, nil
-	}
-	copyHeaders(req.Header, c.x.r.Header, notUp)
-	if !c.x.Asked.Stream {
-		req.Header["Accept-Encoding"] = []string{"gzip"}
-	}
-	if req.Header["User-Agent"] == nil {
-		req.Header["User-Agent"] = []string{""} // ours would be a change too
-	}
-	c.up.Connection.Authorize(req.Header, c.up.Dialect)
-	return req, nil
-}
-
-// query returns the client's query without a key in it.
-func (x *exchange) query() string {
-	raw := x.r.URL.RawQuery
-	if !strings.Contains(raw, "key=") {
-		return raw
-	}
-	q := x.r.URL.Query()
-	q.Del("key")
-	return q.Encode()
-}
-
-// whole reads an answer that is not streamed to its end and looks at it.
-func (c *call) whole(body io.Reader) resilience.Verdict {
-	c.phase.Store(uint32(classify.PhaseBody))
-	text, err := readAll(body, c.resp.ContentLength)
 	if err != nil {
 		return c.judge(classify.PhaseBody, text, &classify.CutError{Err: err})
 	}
 	a := c.x.Dialect.Inspect(c.x.Asked, text)
-	if a.Error || a.Malformed || a.Empty() || dialect.Sniff(c.resp.Header.Get("Content-Type"), text) == dialect.FormatSSE {
-		c.fault, _ = c.x.Dialect.ReadError(text)
+	if a.Error || a.Malformed || a.Empty() || c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.resp.Header.Get("Content-Type"), text) == dialect.FormatSSE {
+		c.readFault(text)
 		return c.judge(classify.PhaseBody, text, nil)
 	}
-	c.held, c.usage = text, a
+	c.answer = a
 	return resilience.Verdict{}
-}
-
-// readAll reads a body of at most maxAnswer bytes.
-func readAll(r io.Reader, size int64) ([]byte, error) {
-	if size < 0 || size > maxAnswer {
-		size = 4 << 10
-	}
-	buf := make([]byte, 0, size+512)
-	for {
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return buf, err
-		case len(buf) > maxAnswer:
-			return buf[:maxError], fmt.Errorf("the answer is over %d MiB", maxAnswer>>20)
-		case len(buf) == cap(buf):
-			buf = append(buf, 0)[:len(buf)]
-		}
-	}
 }
 
 // firstContent reads a stream's events up to the first content and holds them back.
@@ -258,43 +233,60 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 	c.phase.Store(uint32(classify.PhaseFirstEvent))
 	c.events = sse.NewReader(body)
 	c.stream = c.x.Dialect.NewStream(c.x.Asked)
-	var said []byte // everything, for the classifier
+	var said []byte // everything, for the classifier; nil while it is what is held
 	for {
 		ev, err := c.events.Next()
-		if err == io.EOF {
-			if a := c.stream.Answer(); a.Complete && !a.Empty() {
-				return resilience.Verdict{} // a legitimate answer without content
+		if err == io.EOF { //nolint:errorlint // a wrapped io.EOF is some layer's failure, not the end
+			if c.whollyEmpty() {
+				return resilience.Verdict{}
 			}
-			return c.judge(classify.PhaseFirstEvent, said, nil)
+			return c.judge(classify.PhaseFirstEvent, c.said(said, nil), nil)
 		}
 		if err != nil {
-			return c.judge(classify.PhaseFirstEvent, said, &classify.CutError{Err: err})
-		}
-		if len(said)+len(ev.Raw) <= maxHeld {
-			said = append(said, ev.Raw...)
+			return c.judge(classify.PhaseFirstEvent, c.said(said, nil), &classify.CutError{Err: err})
 		}
 		o := c.stream.Observe(ev)
 		c.last = o
 		switch {
 		case o.Error:
-			c.fault, _ = c.x.Dialect.ReadError(o.Envelope)
-			return c.judge(classify.PhaseFirstEvent, said, nil)
+			c.readFault(o.Envelope)
+			return c.judge(classify.PhaseFirstEvent, c.said(said, ev), nil)
 		case o.Malformed:
-			return c.judge(classify.PhaseFirstEvent, said, nil)
-		case o.Content:
-			c.held = append(c.held, ev.Raw...)
+			return c.judge(classify.PhaseFirstEvent, c.said(said, ev), nil)
+		case o.Content, o.Terminal && c.whollyEmpty():
+			c.first = ev.Raw
+			c.complete = c.stream.Answer().Complete
 			return resilience.Verdict{}
 		case o.Terminal:
-			if a := c.stream.Answer(); a.Complete && !a.Empty() {
-				c.held = append(c.held, ev.Raw...)
-				return resilience.Verdict{}
-			}
-			return c.judge(classify.PhaseFirstEvent, said, nil)
+			return c.judge(classify.PhaseFirstEvent, c.said(said, ev), nil)
 		case o.Skip:
-		case len(c.held)+len(ev.Raw) > maxHeld:
-			return c.judge(classify.PhaseFirstEvent, nil, fmt.Errorf("over %d bytes came before any content", maxHeld))
-		default:
+			said = c.said(said, ev)
+		case len(c.held)+len(ev.Raw) <= maxHeld:
+			if said != nil {
+				said = append(said, ev.Raw...)
+			}
 			c.held = append(c.held, ev.Raw...)
+		case !ev.Comment: // comments beyond the bound are let go; they mean nothing
+			return c.unusable(fmt.Sprintf("over %d bytes came before any content", maxHeld))
 		}
 	}
+}
+
+// whollyEmpty reports whether the stream is a legitimate answer without content, which comes to
+// its end now.
+func (c *call) whollyEmpty() bool {
+	a := c.stream.Answer()
+	c.complete = a.Complete && !a.Empty()
+	return c.complete
+}
+
+// said returns all that the stream has said, with one more event.
+func (c *call) said(said []byte, ev *sse.Event) []byte {
+	if said == nil {
+		said = append(make([]byte, 0, len(c.held)+256), c.held...)
+	}
+	if ev != nil && len(said)+len(ev.Raw) <= maxHeld {
+		said = append(said, ev.Raw...)
+	}
+	return said
 }

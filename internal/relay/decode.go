@@ -12,10 +12,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// maxEncodings bounds how many encodings lie over each other; each of them costs memory.
+const maxEncodings = 3
+
 // Decode undoes the content encodings of a body, the last one first. A body without an encoding
 // is returned as it is. The reader gives out what it has as soon as it has it.
 func Decode(body io.Reader, encodings string) (io.Reader, error) {
+	if encodings == "" {
+		return body, nil
+	}
 	names := strings.Split(encodings, ",")
+	if len(names) > maxEncodings {
+		return nil, fmt.Errorf("content encoding has %d layers, of which %d at most are undone", len(names), maxEncodings)
+	}
 	for i := len(names) - 1; i >= 0; i-- {
 		var err error
 		switch name := strings.ToLower(strings.TrimSpace(names[i])); name {

@@ -43,6 +43,10 @@ func (x *exchange) errorReport(rep failover.Report) *dialect.ErrorReport {
 	}
 	switch rep.Cause {
 	case failover.CauseRequest:
+		if x.stopped != nil {
+			x.notRepeated(out, *x.stopped)
+			return out
+		}
 		x.requestFault(out, rep.First)
 		return out
 	case failover.CauseNoConnection:
@@ -64,6 +68,15 @@ func (x *exchange) errorReport(rep failover.Report) *dialect.ErrorReport {
 		out.RetryAfter = unknownRetry
 	}
 	return out
+}
+
+// notRepeated says that the upstream may have done what was asked for, although it failed.
+func (x *exchange) notRepeated(out *dialect.ErrorReport, v resilience.Verdict) {
+	out.Code, out.RetryAfter, out.Status = dialect.CodeUpstreamError, 0, http.StatusBadGateway
+	if v.Kind == resilience.KindTimeout {
+		out.Status = http.StatusGatewayTimeout
+	}
+	out.Message = fmt.Sprintf("The upstream failed (%s) after the request was sent to it. It may have made what was asked for, so the request was not repeated; look before you send it again.", v.Kind)
 }
 
 // unavailable chooses one status for all causes.

@@ -13,6 +13,7 @@ import (
 	"omniroute/internal/dialect"
 	"omniroute/internal/route"
 	"omniroute/internal/telemetry"
+	"omniroute/resilience"
 )
 
 // Options are what a Relay works with. All are needed but Observe and Logger.
@@ -32,6 +33,7 @@ type Relay struct {
 	o          Options
 	log        *slog.Logger
 	transports transports
+	bases      bases
 	running    sync.WaitGroup
 }
 
@@ -57,6 +59,9 @@ type Request struct {
 	Dialect dialect.Dialect
 	// Asked is what the client wants; its body has been read.
 	Asked *dialect.Request
+	// Body holds the bytes of Asked.Body. Serve releases it as soon as no further attempt can need
+	// them. Nil: the bytes are not to be used again.
+	Body *Buffer
 }
 
 // exchange is the state of one request.
@@ -64,49 +69,46 @@ type exchange struct {
 	*Request
 	rl      *Relay
 	w       http.ResponseWriter
+	out     *http.ResponseController
 	r       *http.Request
-	limits  config.Relay
+	ctx     context.Context // of the client: done when it has left
+	limits  *config.Relay
 	handle  *failover.Handle
+	lasting bool // it makes something that stays (law R10)
 	calls   []*call
+	few     [2]*call // room for calls
 	started time.Time
-	sent    bool // something has gone to the client
 	story   telemetry.Story
+	hurried bool // a write deadline was set
+
+	// stopped is the verdict that may not be followed by another attempt, since the upstream may
+	// have done what was asked for.
+	stopped *resilience.Verdict
+
+	mu     sync.Mutex
+	inline *call                // runs in the handler's own goroutine
+	driver chan failover.Action // set once another goroutine drives; it says how the request ends
 }
 
 // Serve answers one request: with the first good answer of the route's targets, or with an error
 // in the client's dialect.
 func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
-	x := &exchange{Request: q, rl: rl, w: w, r: r, limits: q.Route.Relay, started: time.Now()}
-	fr := failover.NewRequest(q.Route.Plan, q.Route.Order(), q.Asked.Stream)
-	x.handle = rl.o.Runner.Handle(fr)
-	ctx, cancel := context.WithTimeout(r.Context(), q.Route.Plan.Limits.Deadline)
-	defer cancel()
+	x := &exchange{
+		Request: q, rl: rl, w: w, out: http.NewResponseController(w), r: r, ctx: r.Context(),
+		limits: &q.Route.Relay, lasting: lasting(q.Asked), started: time.Now(),
+	}
+	x.calls = x.few[:0]
+	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, q.Route.Order(), q.Asked.Stream))
 	defer x.finish()
-	x.drive(ctx)
-}
-
-func (x *exchange) drive(ctx context.Context) {
-	act := x.handle.Do(failover.Event{Type: failover.Begin})
-	for {
-		for _, a := range act.Cancel {
-			x.call(a.ID).cancel(context.Canceled)
-		}
-		switch act.Type {
-		case failover.Dispatch:
-			x.dispatch(ctx, act.Attempt)
-		case failover.Commit:
-			c := x.call(act.Attempt.ID)
-			v, status := x.commit(ctx, c)
-			x.handle.Do(failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: v, Status: status})
-			return
-		case failover.GiveUp:
-			x.giveUp()
-			return
-		case failover.Finish:
-			x.story.Status = statusClientGone
-			return
-		}
-		act = x.handle.Do(x.handle.Next(ctx))
+	switch act := x.drive(); act.Type {
+	case failover.Commit:
+		c := x.call(act.Attempt.ID)
+		v := x.commit(c)
+		x.handle.Do(failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: v, Status: c.status})
+	case failover.GiveUp:
+		x.giveUp()
+	default:
+		x.story.Status = statusClientGone
 	}
 }
 
@@ -115,23 +117,26 @@ const statusClientGone = 499
 
 func (x *exchange) call(id int) *call { return x.calls[id-1] } // ids count from 1, in order
 
-// dispatch starts an attempt in a goroutine of its own, since another one may run beside it.
-func (x *exchange) dispatch(ctx context.Context, a *failover.Attempt) {
-	c := newCall(ctx, x, a)
-	x.calls = append(x.calls, c)
-	x.rl.running.Add(1)
-	go func() {
-		defer x.rl.running.Done()
-		x.handle.Tell(c.run())
-	}()
+// letGo gives the request's body back once no attempt can need it any more, so that a long
+// answer does not keep a long question in memory.
+func (x *exchange) letGo() {
+	if x.Body == nil {
+		return
+	}
+	if len(x.calls) == 1 {
+		x.Asked.Body = nil // no other attempt may still be reading it
+	}
+	x.Body.Release()
+	x.Body = nil
 }
 
 // finish gives back everything and tells the story.
 func (x *exchange) finish() {
 	for _, c := range x.calls {
-		c.cancel(context.Canceled)
+		c.end()
 	}
 	x.handle.Close()
+	x.letGo()
 	s := &x.story
 	s.ID, s.At, s.Duration = x.ID, x.started, time.Since(x.started)
 	s.Dialect, s.Method, s.Path = x.Dialect.Name(), x.r.Method, x.Asked.Path

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"omniroute/internal/config"
@@ -20,44 +21,68 @@ type Conn = net.Conn
 type transports struct {
 	dial func(ctx context.Context, network, address string) (Conn, error)
 	mu   sync.Mutex
-	kept map[transportKey]*http.Transport
+	kept map[transportKey]*transportPair
 	// last is the answer for a provider that was asked for before, so that the way there is
 	// worked out once per configuration.
-	last sync.Map // *config.Provider to *http.Transport
+	last   sync.Map // *config.Provider to *transportPair
+	lasted atomic.Int32
 }
+
+// transportPair is a transport that keeps connections, and one that does not: what has to be sent
+// again because a kept connection was dead must not meet the next dead one.
+type transportPair struct{ keeping, fresh *http.Transport }
 
 type transportKey struct {
 	proxy, ca string
 	connect   time.Duration
 }
 
-func (t *transports) get(p *config.Provider, connect time.Duration) *http.Transport {
-	if tr, ok := t.last.Load(p); ok {
-		return tr.(*http.Transport)
+// maxLast bounds how many providers of former configurations are remembered.
+const maxLast = 1000
+
+func (t *transports) get(p *config.Provider, connect time.Duration, fresh bool) *http.Transport {
+	pair, ok := t.last.Load(p)
+	if !ok {
+		pair = t.find(p, connect)
 	}
+	if fresh {
+		return pair.(*transportPair).fresh
+	}
+	return pair.(*transportPair).keeping
+}
+
+func (t *transports) find(p *config.Provider, connect time.Duration) *transportPair {
 	key := transportKey{ca: string(p.CACertificates), connect: connect}
 	if u := p.Proxy(); u != nil {
 		key.proxy = u.String()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	tr := t.kept[key]
-	if tr == nil {
-		tr = t.build(p, connect)
+	pair := t.kept[key]
+	if pair == nil {
+		pair = &transportPair{keeping: t.build(p, connect), fresh: t.build(p, connect)}
+		pair.fresh.DisableKeepAlives = true
 		if t.kept == nil {
-			t.kept = map[transportKey]*http.Transport{}
+			t.kept = map[transportKey]*transportPair{}
 		}
-		t.kept[key] = tr
+		t.kept[key] = pair
 	}
-	t.last.Store(p, tr)
-	return tr
+	if t.lasted.Add(1) > maxLast {
+		t.last.Clear()
+		t.lasted.Store(1)
+	}
+	t.last.Store(p, pair)
+	return pair
 }
 
 func (t *transports) build(p *config.Provider, connect time.Duration) *http.Transport {
-	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
-	dial := dialer.DialContext
+	dial := (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
 	if t.dial != nil {
-		dial = t.dial
+		dial = func(ctx context.Context, network, address string) (Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, connect)
+			defer cancel()
+			return t.dial(ctx, network, address)
+		}
 	}
 	tr := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -88,7 +113,8 @@ func (t *transports) build(p *config.Provider, connect time.Duration) *http.Tran
 func (t *transports) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, tr := range t.kept {
-		tr.CloseIdleConnections()
+	for _, pair := range t.kept {
+		pair.keeping.CloseIdleConnections()
+		pair.fresh.CloseIdleConnections()
 	}
 }

@@ -1,0 +1,103 @@
+package relay
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"omniroute/internal/dialect"
+)
+
+// Buffer holds the bytes of one body and goes back to a pool when its last holder has released
+// it. A request's body is held by its exchange until an answer is committed, and by each attempt
+// for as long as its transport may read it, which can be longer than the attempt itself.
+type Buffer struct {
+	// B is the body. It must not be changed while somebody else holds the buffer.
+	B []byte
+
+	holders atomic.Int32
+}
+
+const (
+	// startBuffer is what a body gets before anything is known of it.
+	startBuffer = 4 << 10
+	// maxPooled is the largest buffer that is kept for others.
+	maxPooled = 1 << 20
+)
+
+var buffers = sync.Pool{New: func() any { return new(Buffer) }}
+
+// NewBuffer returns an empty buffer with one holder.
+func NewBuffer() *Buffer {
+	b := buffers.Get().(*Buffer)
+	b.holders.Store(1)
+	return b
+}
+
+// Retain adds a holder.
+func (b *Buffer) Retain() {
+	if b != nil {
+		b.holders.Add(1)
+	}
+}
+
+// Release takes a holder away. With the last one B must not be used any more.
+func (b *Buffer) Release() {
+	if b == nil || b.holders.Add(-1) > 0 {
+		return
+	}
+	if cap(b.B) > maxPooled {
+		b.B = nil
+	}
+	b.B = b.B[:0]
+	buffers.Put(b)
+}
+
+// Fill appends all of r, which is size bytes long or, below 0, of unknown length, and stops with
+// io.ErrShortBuffer once there are more than limit bytes. A promised size is believed only as
+// bytes come, so that promises cost nothing.
+func (b *Buffer) Fill(r io.Reader, size, limit int64) error {
+	b.grow(min(max(size, 0)+1, 256<<10))
+	for {
+		n, err := r.Read(b.B[len(b.B):cap(b.B)])
+		b.B = b.B[:len(b.B)+n]
+		switch {
+		case int64(len(b.B)) > limit:
+			return io.ErrShortBuffer
+		case err == io.EOF: //nolint:errorlint // a wrapped io.EOF is some layer's failure, not the end
+			return nil
+		case err != nil:
+			return err
+		case len(b.B) == cap(b.B):
+			more := int64(len(b.B))
+			if left := size + 1 - more; left > 0 {
+				more = min(more, left)
+			}
+			b.grow(more)
+		}
+	}
+}
+
+// grow makes room for n more bytes.
+func (b *Buffer) grow(n int64) {
+	if need := int64(len(b.B)) + n; need > int64(cap(b.B)) {
+		to := make([]byte, len(b.B), max(need, startBuffer))
+		copy(to, b.B)
+		b.B = to
+	}
+}
+
+// upload is a request's body on its way to an upstream. It holds the buffer until it is closed.
+type upload struct {
+	*dialect.Body
+	buffer *Buffer
+	closed atomic.Bool
+}
+
+// Close implements io.Closer.
+func (u *upload) Close() error {
+	if !u.closed.Swap(true) {
+		u.buffer.Release()
+	}
+	return nil
+}

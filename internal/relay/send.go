@@ -1,0 +1,150 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+
+	"omniroute/classify"
+)
+
+// send does the round trip. A kept-alive connection that turns out to be dead before any byte of
+// an answer is nobody's failure: the request is sent once more at once, on a new connection (law
+// R4), unless it would make a lasting thing twice (law R10).
+func (c *call) send() (*http.Response, error) {
+	c.trace.GotConn = func(i httptrace.GotConnInfo) {
+		c.reused = i.Reused
+		c.phase.Store(uint32(classify.PhaseHeaders))
+	}
+	ctx := httptrace.WithClientTrace(c.ctx, &c.trace)
+	resp, err := c.roundTrip(ctx, false)
+	if err != nil && c.reused && !c.x.lasting && c.ctx.Err() == nil && deadConnection(err) {
+		c.phase.Store(uint32(classify.PhaseDial))
+		resp, err = c.roundTrip(ctx, true)
+	}
+	return resp, err
+}
+
+func (c *call) roundTrip(ctx context.Context, fresh bool) (*http.Response, error) {
+	req, err := c.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.x.rl.transports.get(c.up.Provider, c.x.limits.ConnectTimeout, fresh).RoundTrip(req)
+}
+
+// deadConnection reports whether an error tells of a connection that had ended before the
+// answer, rather than of an upstream that took its time or said something.
+func deadConnection(err error) bool {
+	if ne, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && ne.Timeout() {
+		return false
+	}
+	text := err.Error()
+	for _, sign := range []string{"EOF", "connection reset", "broken pipe", "server closed idle connection", "connection lost",
+		"use of closed network connection", "GOAWAY", "goaway"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// request makes the upstream's request: the client's own but for model, credentials and what
+// belongs to one connection (law R8).
+func (c *call) request(ctx context.Context) (*http.Request, error) {
+	x := c.x
+	base, err := x.rl.bases.get(c.up.BaseURL)
+	if err != nil {
+		return nil, &classify.LocalError{Op: "make the request", Err: err}
+	}
+	req, err := http.NewRequestWithContext(ctx, x.r.Method, "", nil)
+	if err != nil {
+		return nil, &classify.LocalError{Op: "make the request", Err: err}
+	}
+	path, body := x.Asked.Open(c.up.Model)
+	to := *base
+	path = strings.TrimPrefix(path, "/v1")
+	if to.RawPath != "" {
+		to.RawPath += (&url.URL{Path: path}).EscapedPath()
+	}
+	to.Path += path
+	if q := x.query(); q != "" {
+		if to.RawQuery != "" {
+			to.RawQuery += "&"
+		}
+		to.RawQuery += q
+	}
+	req.URL, req.Host = &to, to.Host
+	c.body.Retain()
+	req.Body, req.ContentLength = &upload{Body: body, buffer: c.body}, body.Size()
+	req.GetBody = func() (io.ReadCloser, error) {
+		_, again := x.Asked.Open(c.up.Model)
+		c.body.Retain()
+		return &upload{Body: again, buffer: c.body}, nil
+	}
+	copyHeaders(req.Header, x.r.Header, notUp)
+	if !x.Asked.Stream {
+		req.Header["Accept-Encoding"] = gzipOnly
+	}
+	if req.Header["User-Agent"] == nil {
+		req.Header["User-Agent"] = noAgent // ours would be a change too
+	}
+	c.up.Connection.Authorize(req.Header, c.up.Dialect)
+	return req, nil
+}
+
+var (
+	gzipOnly = []string{"gzip"}
+	noAgent  = []string{""}
+)
+
+// query returns the client's query without a key in it.
+func (x *exchange) query() string {
+	raw := x.r.URL.RawQuery
+	if raw == "" {
+		return ""
+	}
+	q := x.r.URL.Query()
+	if !q.Has("key") {
+		return raw
+	}
+	q.Del("key")
+	return q.Encode()
+}
+
+// bases keeps the parsed base URLs of upstreams.
+type bases struct {
+	mu   sync.RWMutex
+	kept map[string]*url.URL
+}
+
+const maxBases = 1000 // a configuration has few; reloads may bring new ones
+
+func (b *bases) get(raw string) (*url.URL, error) {
+	b.mu.RLock()
+	u := b.kept[raw]
+	b.mu.RUnlock()
+	if u != nil {
+		return u, nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	u.Fragment, u.RawFragment = "", ""
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept == nil || len(b.kept) >= maxBases {
+		b.kept = map[string]*url.URL{}
+	}
+	b.kept[raw] = u
+	return u, nil
+}
