@@ -32,6 +32,21 @@ type Dialect interface {
 	// empty status in the report is filled by its code.
 	ErrorBody(*ErrorReport) []byte
 	ErrorEvent(*ErrorReport) []byte
+	// ErrorStatus returns the HTTP status that goes with ErrorBody. It is the report's own but
+	// where the dialect has another one for the same thing.
+	ErrorStatus(*ErrorReport) int
+}
+
+// Failer is implemented by streams that can tell of a failure better than the dialect's
+// ErrorEvent, since they know what was sent before: its id and its numbering.
+type Failer interface {
+	ErrorEvent(*ErrorReport) []byte
+}
+
+// Terminator is implemented by dialects whose streams end with an event of its own that upstreams
+// leave out at times.
+type Terminator interface {
+	Terminator() []byte
 }
 
 // ErrorContentType is the content type of every ErrorBody.
@@ -93,8 +108,9 @@ type Answer struct {
 	// Malformed: a body that is not what was asked for. Dropped counts a stream's malformed events.
 	Malformed bool
 	Dropped   int
-	// Model is the upstream's own word, empty when it named none.
+	// Model is the upstream's own word, empty when it named none. ID names the answer.
 	Model string
+	ID    string
 	Usage Usage
 }
 

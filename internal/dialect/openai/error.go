@@ -47,6 +47,9 @@ func (d Dialect) ErrorEvent(r *dialect.ErrorReport) []byte {
 	return sse.Append(nil, "", d.ErrorBody(r))
 }
 
+// ErrorStatus returns the report's own status.
+func (Dialect) ErrorStatus(r *dialect.ErrorReport) int { return r.StatusCode() }
+
 func orNull(s string) *string {
 	if s == "" {
 		return nil

@@ -13,7 +13,10 @@ import (
 // Dialect implements dialect.Dialect. The zero value is ready.
 type Dialect struct{}
 
-var _ dialect.Dialect = Dialect{}
+var (
+	_ dialect.Dialect    = Dialect{}
+	_ dialect.Terminator = Dialect{}
+)
 
 // Name returns "openai".
 func (Dialect) Name() string { return "openai" }

@@ -1,0 +1,320 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/neutral"
+)
+
+// The versions of the API. The newer one refuses sampling parameters.
+const (
+	versionSampling = "2023-06-01"
+	versionCurrent  = "2026-10-21"
+)
+
+// jsonOnly asks in words for what the API has no member for.
+const jsonOnly = "Answer with one JSON object and nothing else."
+
+// filler stands where Anthropic wants a turn of the user before the assistant's first.
+const filler = "."
+
+// WriteRequest makes a Messages request, or one for its count.
+func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
+	can := abilitiesOf(r.Model)
+	out := request{Model: r.Model, Stream: r.Stream, StopSequences: stops(r.Stop)}
+	system, turns := r.Hoisted()
+	if len(turns) == 0 {
+		system, turns = nil, []neutral.Turn{{Parts: system}}
+	}
+	if r.Output.Kind == neutral.OutputJSON {
+		system = append(system, neutral.Part{Text: jsonOnly})
+	}
+	for i := range system {
+		out.System = appendText(out.System, &system[i])
+	}
+	if err := writeTurns(&out, neutral.Merged(turns), can); err != nil {
+		return nil, err
+	}
+	if err := writeTools(&out, r, can); err != nil {
+		return nil, err
+	}
+	if r.Output.Kind == neutral.OutputSchema {
+		if !can.schema {
+			return nil, neutral.Unsupported("response_format", "asks for a JSON schema, which the model %s cannot keep to", r.Model)
+		}
+		out.OutputConfig = &outputConfig{Format: &format{Type: "json_schema", Schema: r.Output.Schema}}
+	}
+	if r.User != "" {
+		out.Metadata = &metadata{UserID: r.User}
+	}
+	if r.Operation == dialect.OpCount {
+		out.Stream, out.StopSequences, out.Metadata = false, nil, nil
+		writeThinking(&out, r, can)
+		out.MaxTokens = nil
+		return outgoing("/messages/count_tokens", &out, versionCurrent), nil
+	}
+	out.MaxTokens = r.MaxTokens
+	if out.MaxTokens == nil {
+		out.MaxTokens = neutral.Integer(can.output)
+	}
+	writeThinking(&out, r, can)
+	version := versionCurrent
+	if can.sampling && out.Thinking == nil {
+		out.Temperature, out.TopP, out.TopK = clamp(r.Temperature), r.TopP, r.TopK
+		if out.Temperature != "" {
+			out.TopP = "" // models from 4.5 on take one of the two
+		}
+		if out.Temperature+out.TopP+out.TopK != "" {
+			version = versionSampling
+		}
+	}
+	return outgoing("/messages", &out, version), nil
+}
+
+func outgoing(path string, body *request, version string) *neutral.Outgoing {
+	return &neutral.Outgoing{Path: path, Body: neutral.Encode(body), Header: [][2]string{{"Anthropic-Version", version}}}
+}
+
+// stops leaves out what Anthropic refuses: sequences of white space alone.
+func stops(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if strings.TrimSpace(s) != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func writeTurns(out *request, turns []neutral.Turn, can abilities) error {
+	if turns[0].Role == neutral.RoleAssistant {
+		turns = append([]neutral.Turn{{Parts: neutral.Texts(filler)}}, turns...)
+	}
+	for i := range turns {
+		t := &turns[i]
+		m := turn{Role: "user"}
+		if t.Role == neutral.RoleAssistant {
+			m.Role = "assistant"
+		}
+		last := i == len(turns)-1
+		if last && t.Role == neutral.RoleAssistant && !can.prefill {
+			return neutral.Unsupported("messages", "ends with a turn of the assistant, which the model %s does not continue", out.Model)
+		}
+		var err error
+		if m.Content, err = writeBlocks(t.Parts, i); err != nil {
+			return err
+		}
+		if last && t.Role == neutral.RoleAssistant {
+			trimEnd(&m.Content)
+		}
+		if len(m.Content) > 0 {
+			out.Messages = append(out.Messages, m)
+		}
+	}
+	if len(out.Messages) == 0 {
+		return neutral.Unsupported("messages", "has no content")
+	}
+	return nil
+}
+
+// trimEnd takes white space from the end of the last text, where Anthropic refuses it.
+func trimEnd(list *blocks) {
+	n := len(*list)
+	if n == 0 || (*list)[n-1].Type != "text" {
+		return
+	}
+	text := strings.TrimRight((*list)[n-1].text(), " \t\r\n")
+	if text == "" {
+		*list = (*list)[:n-1]
+		return
+	}
+	(*list)[n-1].Text = &text
+}
+
+func appendText(list blocks, p *neutral.Part) blocks {
+	if p.Text == "" { // refused by Anthropic
+		return list
+	}
+	return append(list, block{Type: "text", Text: &p.Text, CacheControl: p.Cache})
+}
+
+// writeBlocks puts results of tools first, where Anthropic wants them.
+func writeBlocks(parts []neutral.Part, index int) (blocks, error) {
+	var results, out blocks
+	for i := range parts {
+		p := &parts[i]
+		switch p.Kind {
+		case neutral.PartText, neutral.PartRefusal:
+			out = appendText(out, p)
+		case neutral.PartImage, neutral.PartFile:
+			b, err := writeMedia(p, index)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, b)
+		case neutral.PartAudio:
+			return nil, neutral.Unsupported(field(index), "has sound, which Anthropic's API does not take")
+		case neutral.PartCall:
+			out = append(out, block{Type: "tool_use", ID: neutral.PlainID(p.Call.ID), Name: p.Call.Name, Input: p.Call.Object(), CacheControl: p.Cache})
+		case neutral.PartResult:
+			b := block{Type: "tool_result", ToolUseID: neutral.PlainID(p.Result.ID), IsError: p.Result.Error, CacheControl: p.Cache}
+			var err error
+			if b.Content, err = writeBlocks(p.Result.Parts, index); err != nil {
+				return nil, err
+			}
+			results = append(results, b)
+		case neutral.PartReasoning:
+			out = appendThought(out, p)
+		}
+	}
+	return append(results, out...), nil
+}
+
+// appendThought gives Anthropic its own thoughts back, and only those.
+func appendThought(list blocks, p *neutral.Part) blocks {
+	switch {
+	case p.Seal.Origin != name || p.Seal.Value == "":
+		return list
+	case p.Seal.Redacted:
+		return append(list, block{Type: "redacted_thinking", Data: p.Seal.Value})
+	}
+	return append(list, block{Type: "thinking", Thinking: &p.Text, Signature: p.Seal.Value})
+}
+
+func writeMedia(p *neutral.Part, index int) (block, error) {
+	m := &p.Media
+	b := block{Type: "image", CacheControl: p.Cache}
+	if p.Kind == neutral.PartFile {
+		b.Type, b.Title = "document", m.Name
+	}
+	switch {
+	case m.Data != "" && p.Kind == neutral.PartFile && m.Type != "application/pdf" && m.Type != "":
+		return b, neutral.Unsupported(field(index), "has a document of type %s; Anthropic's API takes PDF and plain text", m.Type)
+	case m.Data != "":
+		b.Source = &source{Type: "base64", MediaType: m.Type, Data: m.Data}
+		if m.Type == "" && p.Kind == neutral.PartFile {
+			b.Source.MediaType = "application/pdf"
+		}
+	case m.URL != "":
+		b.Source = &source{Type: "url", URL: m.URL}
+	case p.Kind == neutral.PartFile:
+		b.Source = &source{Type: "text", MediaType: "text/plain", Data: m.Text}
+	default:
+		return b, neutral.Unsupported(field(index), "has an image without data or address")
+	}
+	return b, nil
+}
+
+func field(index int) string { return fmt.Sprintf("messages[%d].content", index) }
+
+func writeTools(out *request, r *neutral.Request, can abilities) error {
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		w := tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters(), CacheControl: t.Cache}
+		if t.Strict != nil && *t.Strict && can.schema {
+			w.Strict = t.Strict
+		}
+		out.Tools = append(out.Tools, w)
+	}
+	if len(out.Tools) == 0 {
+		return nil
+	}
+	c := toolChoice{DisableParallelToolUse: r.Sequential}
+	switch r.Choice.Mode {
+	case neutral.ChoiceDefault:
+		if !r.Sequential {
+			return nil
+		}
+		c.Type = "auto"
+	case neutral.ChoiceAuto:
+		c.Type = "auto"
+	case neutral.ChoiceNone:
+		c = toolChoice{Type: "none"}
+	case neutral.ChoiceAny:
+		switch len(r.Choice.Names) {
+		case 0:
+			c.Type = "any"
+		case 1:
+			c.Type, c.Name = "tool", r.Choice.Names[0]
+		default: // one of several: only these are offered
+			c.Type = "any"
+			out.Tools = only(out.Tools, r.Choice.Names)
+		}
+	}
+	out.ToolChoice = &c
+	return nil
+}
+
+func only(tools []tool, names []string) []tool {
+	var out []tool
+	for _, t := range tools {
+		for _, n := range names {
+			if t.Name == n {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// writeThinking puts the wish for thought in the way that the model takes it. Where Anthropic
+// would refuse to think it does not: with a forced tool, and in the middle of a loop of calls
+// whose thoughts another upstream has had.
+func writeThinking(out *request, r *neutral.Request, can abilities) {
+	w := &r.Reasoning
+	effort := w.Word()
+	if can.adaptive && effort != "" && effort != "none" {
+		if out.OutputConfig == nil {
+			out.OutputConfig = &outputConfig{}
+		}
+		out.OutputConfig.Effort = effortOf(effort)
+	}
+	forced := out.ToolChoice != nil && (out.ToolChoice.Type == "any" || out.ToolChoice.Type == "tool")
+	switch {
+	case w.Off() && can.adaptive:
+		out.Thinking = &thinking{Type: "disabled"}
+	case !w.Asked() || forced || thoughtless(out.Messages):
+	case can.adaptive:
+		out.Thinking = &thinking{Type: "adaptive"}
+		if w.Show != nil && !*w.Show {
+			out.Thinking.Display = "omitted"
+		} else {
+			out.Thinking.Display = "summarized"
+		}
+	case can.budget:
+		budget := max(w.Tokens(), 1024)
+		out.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
+		if out.MaxTokens != nil && *out.MaxTokens <= budget {
+			out.MaxTokens = neutral.Integer(*out.MaxTokens + budget)
+		}
+	}
+}
+
+// thoughtless reports whether the conversation is in the middle of a loop of calls and the
+// turn of the assistant that it goes on from does not begin with a thought.
+func thoughtless(turns []turn) bool {
+	n := len(turns)
+	if n < 2 || turns[n-1].Role != "user" || turns[n-1].Content[0].Type != "tool_result" {
+		return false
+	}
+	first := turns[n-2].Content[0].Type
+	return first != "thinking" && first != "redacted_thinking"
+}
+
+func effortOf(word string) string {
+	if word == "minimal" {
+		return "low"
+	}
+	return word
+}
+
+// clamp brings a temperature into Anthropic's range of 0 to 1.
+func clamp(n json.Number) json.Number {
+	if f, err := n.Float64(); err == nil && f > 1 {
+		return "1"
+	}
+	return n
+}

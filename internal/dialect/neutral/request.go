@@ -1,0 +1,202 @@
+package neutral
+
+import (
+	"encoding/json"
+
+	"omniroute/internal/dialect"
+)
+
+// Request is what a client asks of a model.
+type Request struct {
+	// Operation is OpGenerate, or OpCount for the number of tokens that the rest would cost.
+	Operation dialect.Operation
+	Model     string
+	Stream    bool
+	// IncludeUsage: a chat client wants usage at the end of its stream.
+	IncludeUsage bool
+
+	// System is what stands above the conversation, texts only. System turns inside the
+	// conversation are among the Turns.
+	System []Part
+	Turns  []Turn
+
+	Tools  []Tool
+	Choice Choice
+	// Sequential: at most one tool call in an answer.
+	Sequential bool
+
+	Output    Output
+	Reasoning Reasoning
+
+	MaxTokens            *int64
+	Temperature          json.Number // empty means unset, as for all numbers here
+	TopP, TopK           json.Number
+	Seed                 json.Number
+	Frequency, Presence  json.Number // penalties
+	Stop                 []string
+	User, Key, Verbosity string // hints: the end user, a cache key, how long an answer should be
+
+	// Native are members of the client's request that change the answer and that only the
+	// client's own dialect can express.
+	Native []UnsupportedError
+}
+
+// Role says who speaks in a turn.
+type Role uint8
+
+// The roles. Results of tools are parts of user turns.
+const (
+	RoleUser Role = iota
+	RoleAssistant
+	RoleSystem
+)
+
+// Turn is one message.
+type Turn struct {
+	Role  Role
+	Parts []Part
+}
+
+// Tool is a function that the model may call.
+type Tool struct {
+	Name, Description string
+	// Schema is the JSON schema of the arguments, empty when the client gave none.
+	Schema json.RawMessage
+	// Strict holds the model to the schema. Nil means that the client did not say.
+	Strict *bool
+	Cache  json.RawMessage
+}
+
+// EmptySchema is the schema of a tool without arguments.
+var EmptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// Parameters returns the tool's schema, never empty.
+func (t *Tool) Parameters() json.RawMessage {
+	if len(t.Schema) == 0 {
+		return EmptySchema
+	}
+	return t.Schema
+}
+
+// ChoiceMode says how free the model is to call tools.
+type ChoiceMode uint8
+
+// The modes. ChoiceDefault means that the client did not say.
+const (
+	ChoiceDefault ChoiceMode = iota
+	ChoiceAuto
+	ChoiceNone
+	ChoiceAny // some tool; with Names one of these
+)
+
+// Choice is the client's word on the use of tools.
+type Choice struct {
+	Mode  ChoiceMode
+	Names []string
+}
+
+// OutputKind is the form of the answer's text.
+type OutputKind uint8
+
+// The kinds of output.
+const (
+	OutputText OutputKind = iota
+	OutputJSON            // some JSON object
+	OutputSchema
+)
+
+// Output says what form the answer's text is to have.
+type Output struct {
+	Kind              OutputKind
+	Name, Description string
+	Schema            json.RawMessage
+	Strict            *bool
+}
+
+// Reasoning says how much the model is to think. The zero value leaves it to the model.
+type Reasoning struct {
+	// Effort is none, minimal, low, medium, high, xhigh, max or empty.
+	Effort string
+	// Budget is a number of tokens, nil when there is none.
+	Budget *int64
+	// Adaptive leaves the amount to a model that can choose.
+	Adaptive bool
+	// Show asks for the thoughts, or a summary of them. Nil means that the client did not say.
+	Show *bool
+}
+
+// Asked reports whether the client wants the model to think.
+func (r *Reasoning) Asked() bool {
+	if r.Budget != nil {
+		return *r.Budget != 0
+	}
+	return r.Adaptive || r.Effort != "" && r.Effort != "none"
+}
+
+// Off reports whether the client wants the model not to think.
+func (r *Reasoning) Off() bool {
+	return r.Effort == "none" || r.Budget != nil && *r.Budget == 0
+}
+
+// Tokens returns a budget of thinking tokens for the effort, where a model needs a number.
+func (r *Reasoning) Tokens() int64 {
+	if r.Budget != nil {
+		return *r.Budget
+	}
+	switch r.Effort {
+	case "minimal", "low":
+		return 1024
+	case "high":
+		return 16384
+	case "xhigh", "max":
+		return 32000
+	}
+	return 4096
+}
+
+// Word returns the effort in a word, for a model that takes only words.
+func (r *Reasoning) Word() string {
+	switch {
+	case r.Effort != "":
+		return r.Effort
+	case r.Budget == nil:
+		return ""
+	case *r.Budget == 0:
+		return "none"
+	case *r.Budget < 0: // the model's own choice
+		return ""
+	case *r.Budget <= 2048:
+		return "low"
+	case *r.Budget <= 8192:
+		return "medium"
+	}
+	return "high"
+}
+
+// Merged returns the turns with neighbours of the same role made one, for dialects in which
+// roles take turns.
+func Merged(turns []Turn) []Turn {
+	var out []Turn
+	for _, t := range turns {
+		if n := len(out); n > 0 && out[n-1].Role == t.Role {
+			out[n-1].Parts = append(out[n-1].Parts[:len(out[n-1].Parts):len(out[n-1].Parts)], t.Parts...)
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Hoisted returns all system texts of the request, those inside the conversation after the
+// ones above it, and the turns without them.
+func (r *Request) Hoisted() (system []Part, turns []Turn) {
+	system = r.System[:len(r.System):len(r.System)]
+	for _, t := range r.Turns {
+		if t.Role == RoleSystem {
+			system = append(system, t.Parts...)
+		} else {
+			turns = append(turns, t)
+		}
+	}
+	return system, turns
+}
