@@ -20,23 +20,29 @@ func (r *Request) next(now time.Time) Action {
 		r.pausing, r.pauseFrom = patient, now
 		return Action{Type: Pause, Until: until}
 	}
-	if a := r.dispatchNext(now); a != nil {
+	if a := r.dispatchNext(now, false); a != nil {
 		return Action{Type: Dispatch, Attempt: a}
 	}
 	return r.wait(now)
 }
 
-// dispatchNext sends the first target that is eligible and was not tried yet. What is held only
-// by somebody's probe is left alone.
-func (r *Request) dispatchNext(now time.Time) *Attempt {
+// dispatchNext sends the first target that is eligible and was not tried yet; with sure set, only
+// one about which there is no doubt.
+func (r *Request) dispatchNext(now time.Time, sure bool) *Attempt {
 	if r.dispatched >= r.plan.Limits.MaxAttempts {
 		return nil
 	}
 	for _, i := range r.order {
-		if s := &r.state[i]; !s.tried && !s.unfit {
-			if a := r.dispatch(i, now, false); a != nil {
-				return a
+		if s := &r.state[i]; s.tried || s.unfit {
+			continue
+		}
+		if sure {
+			if _, _, asProbe := r.plan.Targets[i].Standing(false); asProbe {
+				continue
 			}
+		}
+		if a := r.dispatch(i, now, false); a != nil {
+			return a
 		}
 	}
 	return nil
@@ -65,8 +71,7 @@ func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
 	a.Timeout, a.SuspectAfter = t.timing(r.plan.Limits, r.stream, permit.Probe())
 	r.state[i].tried = true
 	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe})
-	r.running[r.active] = a
-	r.active++
+	r.running = append(r.running, a)
 	return a
 }
 

@@ -12,9 +12,9 @@ import (
 // R3), and who waits for a provider that hangs (law R9). It has no clock and no lock: Runner
 // wraps it for real time, a simulator polls it on its own.
 type Lobby struct {
-	rooms  map[string][]*planRoom // by the plan's name
-	due    roomQueue
-	opened uint64 // rooms so far, so that ties are broken in one order
+	rooms map[string][]*planRoom // by the plan's name
+	due   roomQueue
+	polls uint64
 
 	slow  map[*Request]watcher
 	asked uint64
@@ -28,8 +28,8 @@ type planRoom struct {
 	plan  *Plan
 	fit   []bool    // by target: false where it could do no better
 	at    time.Time // when to poll next; zero: only on news
-	n     uint64
-	index int // in due, -1 when it is not there
+	n     uint64    // orders rooms that are due at the same time: the one polled last comes last
+	index int       // in due, -1 when it is not there
 }
 
 type watcher struct {
@@ -69,8 +69,8 @@ func (l *Lobby) room(r *Request) *planRoom {
 			return q
 		}
 	}
-	l.opened++
-	q := &planRoom{plan: r.plan, n: l.opened, index: -1}
+	l.polls++
+	q := &planRoom{plan: r.plan, n: l.polls, index: -1}
 	q.limit, q.maxWait = r.plan.Limits.WaitingRoom, r.plan.Limits.MaxWait
 	q.fit = make([]bool, len(r.plan.Targets))
 	for i := range q.fit {
@@ -145,6 +145,9 @@ func (w Release) Wake() { w.waiter.wake(w.waited) }
 // not before the next Enter, Leave or Changed.
 func (l *Lobby) Poll(now time.Time) (out []Release, again time.Time) {
 	for range len(l.due) {
+		if len(l.due) == 0 {
+			break
+		}
 		q := l.due[0]
 		if q.at.After(now) {
 			break
@@ -156,6 +159,9 @@ func (l *Lobby) Poll(now time.Time) (out []Release, again time.Time) {
 			l.close(q)
 			continue
 		}
+		// Rooms take turns: of several that wait for one probe, another one sends it next.
+		l.polls++
+		q.n = l.polls
 		l.pollAt(q, next)
 	}
 	if len(l.due) > 0 {

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"slices"
 	"time"
 
 	"omniroute/resilience"
@@ -15,8 +16,7 @@ type Request struct {
 	start  time.Time
 
 	state   []targetState // by target
-	running [maxRunning]*Attempt
-	active  int // how many of running are set
+	running []*Attempt
 	records []Record
 
 	dispatched int
@@ -37,13 +37,11 @@ type Request struct {
 	room      *planRoom
 
 	// Room for what a request needs that is answered at once, so that it allocates only itself.
-	fewStates [4]targetState
-	oneRecord [1]Record
-	first     Attempt
+	fewStates  [4]targetState
+	fewRunning [2]*Attempt
+	oneRecord  [1]Record
+	first      Attempt
 }
-
-// maxRunning is how many attempts run at once: a slow one and its companion.
-const maxRunning = 2
 
 // targetState is what a request knows of one target.
 type targetState struct {
@@ -74,7 +72,7 @@ func NewRequest(p *Plan, order []int, stream bool) *Request {
 	} else {
 		r.state = make([]targetState, n)
 	}
-	r.records = r.oneRecord[:0]
+	r.records, r.running = r.oneRecord[:0], r.fewRunning[:0]
 	return r
 }
 
@@ -121,7 +119,7 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 }
 
 func (r *Request) find(id int) *Attempt {
-	for _, a := range r.running[:r.active] {
+	for _, a := range r.running {
 		if a.ID == id {
 			return a
 		}
@@ -130,25 +128,20 @@ func (r *Request) find(id int) *Attempt {
 }
 
 func (r *Request) drop(a *Attempt) {
-	if r.running[0] == a {
-		r.running[0] = r.running[1]
-	}
-	r.active--
-	r.running[r.active] = nil
+	r.running = slices.DeleteFunc(r.running, func(x *Attempt) bool { return x == a })
 }
 
 // dropRunning settles every running attempt as neutral: nobody is to blame.
 func (r *Request) dropRunning(now time.Time, why Outcome) []*Attempt {
-	if r.active == 0 {
+	if len(r.running) == 0 {
 		return nil
 	}
-	cancel := make([]*Attempt, 0, r.active)
-	for _, a := range r.running[:r.active] {
+	cancel := r.running
+	for _, a := range cancel {
 		a.permit.Neutral()
 		r.records[a.record].end(why, resilience.Verdict{}, 0, now)
-		cancel = append(cancel, a)
 	}
-	r.running, r.active = [maxRunning]*Attempt{}, 0
+	r.running = nil
 	return cancel
 }
 
@@ -179,8 +172,8 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 		}
 		r.markUnfit(a, ev.Verdict.Kind)
 	}
-	if r.active > 0 {
-		return r.accompany(r.running[0], now) // it may still answer
+	if len(r.running) > 0 {
+		return r.accompany(now) // the others may still answer
 	}
 	return r.next(now)
 }
@@ -279,14 +272,20 @@ func (r *Request) suspect(ev Event, now time.Time) Action {
 	}
 	a.slow = true
 	a.permit.Waited()
-	return r.accompany(a, now)
+	return r.accompany(now)
 }
 
-// accompany starts the next target beside an attempt that waits too long: a probe, or one of a
-// provider that hangs.
-func (r *Request) accompany(a *Attempt, now time.Time) Action {
-	if a.slow && r.active == 1 && (a.Probe || a.Target.Suspected()) && now.Before(r.Deadline()) {
-		if b := r.dispatchNext(now); b != nil {
+// accompany starts the next target beside attempts that all wait too long: probes, or attempts
+// on providers that hang. It takes none that would be a probe itself, since the request would
+// then wait for another one that is in doubt.
+func (r *Request) accompany(now time.Time) Action {
+	for _, a := range r.running {
+		if !a.slow || !a.Probe && !a.Target.Suspected() {
+			return Action{Type: Continue}
+		}
+	}
+	if now.Before(r.Deadline()) {
+		if b := r.dispatchNext(now, true); b != nil {
 			return Action{Type: Dispatch, Attempt: b}
 		}
 	}
