@@ -66,12 +66,18 @@ func (c *conn) exec(ctx context.Context, sql string) error {
 	return err
 }
 
-func (c *conn) prepare(ctx context.Context, sql string) (driver.StmtExecContext, error) {
+// statement is a prepared write.
+type statement interface {
+	driver.Stmt
+	driver.StmtExecContext
+}
+
+func (c *conn) prepare(ctx context.Context, sql string) (statement, error) {
 	s, err := c.raw.PrepareContext(ctx, sql)
 	if err != nil {
 		return nil, err
 	}
-	stmt, ok := s.(driver.StmtExecContext)
+	stmt, ok := s.(statement)
 	if !ok {
 		return nil, errors.Join(errors.New("the SQLite driver lacks the context methods"), s.Close())
 	}

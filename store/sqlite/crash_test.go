@@ -63,8 +63,8 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	written := 0
-	for round := range 8 {
-		acked := killAfter(t, path, 1+round*211)
+	for round := range 6 {
+		acked := killAfter(t, path, 1+round*97)
 		s := mustOpen(t, path)
 		if moved, why := s.Moved(); moved != "" {
 			t.Fatalf("round %d: the file was moved to %s: %v", round, moved, why)
@@ -72,8 +72,8 @@ func TestKill(t *testing.T) {
 		written = checkBatches(t, mustLoad(t, s), acked)
 		mustClose(t, s)
 	}
-	if written < 8 {
-		t.Fatalf("only %d batches were written in 8 rounds", written)
+	if written < 6 {
+		t.Fatalf("only %d batches were written in 6 rounds", written)
 	}
 }
 

@@ -49,7 +49,7 @@ func inspect(ctx context.Context, path string, busy time.Duration) (err error) {
 	switch {
 	case !ours && appID != applicationID && len(names) > 0:
 		return &Error{Path: path, Reason: ErrForeign, Advice: "Choose another path for the store; this file was left as it is"}
-	case version < 0 || version > maxVersion:
+	case version < 0 || version > maxVersion || version == 0 && ours:
 		return damaged(path, fmt.Errorf("it claims to have schema version %d", version))
 	case version > int64(len(migrations)):
 		return &Error{
@@ -57,7 +57,46 @@ func inspect(ctx context.Context, path string, busy time.Duration) (err error) {
 			Advice: "Start the newer version again, or move the file away to begin with an empty store; it was left as it is",
 		}
 	}
+	if version == int64(len(migrations)) {
+		if err := fits(ctx, c, path); err != nil {
+			return err
+		}
+	}
+	if err := wholePages(ctx, c, path); err != nil {
+		return err
+	}
 	return check(ctx, c, path)
+}
+
+// fits prepares every statement, without running any: it finds tables and columns that are not
+// as they should be.
+func fits(ctx context.Context, c *conn, path string) error {
+	for _, t := range tables {
+		for _, sql := range []string{t.upsert(), t.remove(), t.plainScan()} {
+			stmt, err := c.prepare(ctx, sql)
+			if err != nil {
+				return damageOr(path, "find table "+t.name, err)
+			}
+			if err := stmt.Close(); err != nil {
+				return damageOr(path, "find table "+t.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// wholePages finds a file whose last page was cut: SQLite would read the missing part as zeros.
+// With a log beside it the page may have been cut by a crash while it was written, and is whole
+// in the log.
+func wholePages(ctx context.Context, c *conn, path string) error {
+	page, err := c.queryInt(ctx, "PRAGMA page_size")
+	if err != nil {
+		return damageOr(path, "read its page size", err)
+	}
+	if n := size(path); n%page != 0 && size(path+"-wal") == 0 {
+		return damaged(path, fmt.Errorf("the last page is cut: the file has %d bytes in pages of %d", n, page))
+	}
+	return nil
 }
 
 // check lets SQLite verify the whole file. It costs about as much as reading it once.

@@ -93,7 +93,8 @@ type loading struct {
 func (l *loading) scan(t table, sql string, read func([]sqldriver.Value) (row, error)) error {
 	l.full, l.records = append(l.full, l.records), nil
 	skipped, pieces := len(l.skipped), len(l.full)
-	err := l.conn.query(l.ctx, sql, nil, func(values []sqldriver.Value) error {
+	// The rows look at the context by themselves: the driver would set up a wait for every one of them.
+	err := l.conn.query(context.WithoutCancel(l.ctx), sql, nil, func(values []sqldriver.Value) error {
 		if l.rows++; l.rows%512 == 0 && l.ctx.Err() != nil {
 			return l.ctx.Err()
 		}

@@ -133,9 +133,6 @@ func migrate(ctx context.Context, c *conn, ms []migration) error {
 	}
 	for v := int(version); v < len(ms); v++ {
 		script := ms[v].sql
-		if v == 0 {
-			script += fmt.Sprintf("PRAGMA application_id = %d;", applicationID)
-		}
 		script += fmt.Sprintf("PRAGMA user_version = %d;", v+1)
 		if err := c.transact(ctx, func() error { return c.exec(ctx, script) }); err != nil {
 			return fmt.Errorf("migrate to schema version %d (%s): %w", v+1, ms[v].name, err)

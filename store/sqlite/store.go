@@ -14,14 +14,13 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"strconv"
 	"sync"
 	"time"
-
-	sqldriver "database/sql/driver"
 
 	"omniroute/resilience"
 )
@@ -56,7 +55,7 @@ var _ resilience.Store = (*Store)(nil)
 
 // statements are the prepared writes of one table.
 type statements struct {
-	upsert, remove sqldriver.StmtExecContext
+	upsert, remove statement
 }
 
 // Open opens the store at path or makes a new one, readable by its owner alone, and its folder
@@ -146,8 +145,9 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := migrate(ctx, s.conn, migrations); err != nil {
 		return s.damageOr("prepare it", err)
 	}
-	// An empty transaction finds out now what the first Apply would: a file that can be read only.
-	if err := s.conn.transact(ctx, func() error { return nil }); err != nil {
+	// A write that changes nothing finds out now what the first Apply would: a file that can be read only.
+	sign := fmt.Sprintf("PRAGMA application_id = %d", applicationID)
+	if err := s.conn.transact(ctx, func() error { return s.conn.exec(ctx, sign) }); err != nil {
 		return s.damageOr("write it", err)
 	}
 	for i, t := range tables {
@@ -173,9 +173,9 @@ func (s *Store) disconnect() error {
 	}
 	var errs []error
 	for i := range s.stmts {
-		for _, stmt := range []sqldriver.StmtExecContext{s.stmts[i].upsert, s.stmts[i].remove} {
-			if c, ok := stmt.(sqldriver.Stmt); ok {
-				errs = append(errs, c.Close())
+		for _, stmt := range []statement{s.stmts[i].upsert, s.stmts[i].remove} {
+			if stmt != nil {
+				errs = append(errs, stmt.Close())
 			}
 		}
 		s.stmts[i] = statements{}

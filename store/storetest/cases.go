@@ -199,8 +199,8 @@ func checkCanceled(t *testing.T, s *subject) {
 // checkCanceledMidway ends the context at different points of a batch. Whatever Apply answers,
 // the batch must be there whole or not at all, and it must be there when Apply said so.
 func checkCanceledMidway(t *testing.T, s *subject) {
-	all := Many(3_000)
-	for looks := int64(1); looks < 1<<14; looks *= 4 {
+	all := Many(1_000)
+	for looks := int64(1); looks < 1<<12; looks *= 4 {
 		ctx := &endingContext{Context: context.Background()}
 		ctx.left.Store(looks)
 		err := s.store.Apply(ctx, put(all...))
