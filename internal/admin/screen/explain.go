@@ -15,7 +15,7 @@ func (s Style) Explain(w io.Writer, model string, x admin.Explanation) {
 		fmt.Fprintln(w, fit("stands for "+x.Route, Width))
 	}
 	if len(x.Candidates) == 0 {
-		fmt.Fprintln(w, "no connection is configured for it, so that a request is answered 503 no_connection")
+		fmt.Fprintln(w, "no connection of it has a key, so a request is answered 503 no_connection")
 		return
 	}
 	columns := []int{4, 50}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -69,7 +70,7 @@ func (s Style) row(w io.Writer, widths []int, cells ...cell) {
 // configurations and upstreams.
 func fit(text string, width int) string {
 	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r

@@ -18,7 +18,7 @@ var (
 func (s Style) Status(w io.Writer, st admin.Status, address string) {
 	s.headline(w, st, address)
 	fmt.Fprintln(w)
-	s.row(w, providerColumns, cell{"PROVIDER", dim}, cell{"BREAKER", dim}, cell{"CONNECTION", dim}, cell{"STATE", dim})
+	s.row(w, providerColumns, cell{"PROVIDER", dim}, cell{"BREAKER", dim}, cell{"CONNECTION", dim}, cell{"STATE (L: backoff level)", dim})
 	for _, p := range st.Providers {
 		name, breaker := cell{p.ID, bold}, breakerCell(p.Breaker)
 		if len(p.Connections) == 0 {
@@ -91,7 +91,7 @@ func connectionCell(c resilience.ConnectionStatus) cell {
 		out.text += " " + c.Kind.String()
 	}
 	if c.BackoffLevel > 0 {
-		out.text += fmt.Sprintf(" level %d", c.BackoffLevel)
+		out.text += fmt.Sprintf(" L%d", c.BackoffLevel)
 	}
 	if len(c.Models) > 0 && c.State != resilience.Ready {
 		out.text += " (" + strings.Join(c.Models, ", ") + ")"
