@@ -255,7 +255,7 @@ func (g gate) breakerSuccess(model string, begun, seq uint64, p *Policy) (next g
 		return g.cleared(seq).withEnd(g.endedAt), false, moved
 	}
 	if sole, one := g.soleModel(); one && sole != model && contrast {
-		moved = slices.Clone(g.run)
+		moved = slices.DeleteFunc(slices.Clone(g.run), func(e evidence) bool { return e.key.Model != sole })
 	}
 	switch {
 	case g.suspected, moved != nil:

@@ -36,9 +36,7 @@ func (g gate) raised(p *Policy) gate {
 
 // cooldownFail is one connection-scope failure: it excludes at once.
 func (g gate) cooldownFail(r report, p *Policy, now instant) gate {
-	if g.forgotten(p, now) && !g.live(now) {
-		g = g.cleared(g.endedAt)
-	}
+	g = g.aged(p, now, r.seq)
 	if g.late(r, now) {
 		return g.worsen(r, now)
 	}
@@ -52,9 +50,7 @@ func (g gate) cooldownFail(r report, p *Policy, now instant) gate {
 // transientFail is one transient provider-scope failure of one model on one connection: the
 // transient_after-th in a row excludes, and so does an upstream's own word.
 func (g gate) transientFail(r report, p *Policy, now instant) gate {
-	if g.forgotten(p, now) && !g.live(now) {
-		g = g.cleared(g.endedAt)
-	}
+	g = g.aged(p, now, r.seq)
 	if g.late(r, now) {
 		return g.worsen(r, now)
 	}

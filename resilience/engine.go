@@ -176,7 +176,8 @@ func (e *Engine) handle(key Key) *Target {
 
 // Trim drops the cells of models about which nothing is known and that no configuration names,
 // so that made-up model names from clients cannot fill the memory. Handles that were given out
-// stay usable. The engine does so by itself when there are many. It returns how many are left.
+// stay usable; a late report of an attempt from before counts like a new one's. The engine does
+// so by itself when there are many. It returns how many are left.
 func (e *Engine) Trim() int {
 	e.mu.Lock()
 	defer e.unlock()

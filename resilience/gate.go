@@ -91,7 +91,9 @@ func (g *gate) same(o *gate) bool {
 }
 
 // transient reports whether the exclusion's cause passes by itself.
-func (g *gate) transient() bool { return g.kind.Transient() || g.kind == KindUnknown }
+func (g *gate) transient() bool {
+	return !g.quarantined && (g.kind.Transient() || g.kind == KindUnknown)
+}
 
 // ofCredential reports whether the exclusion tells of the secret rather than of its use, so that
 // another secret ends it.
@@ -222,6 +224,18 @@ func (g *gate) forgotten(p *Policy, now instant) bool {
 		end = max(end, g.until)
 	}
 	return now-end >= p.Cooldown.ForgetAfter
+}
+
+// aged is the gate without what is forgotten. An attempt that began before an exclusion was
+// forgotten began before its end.
+func (g gate) aged(p *Policy, now instant, seq uint64) gate {
+	switch {
+	case g.live(now) || !g.forgotten(p, now):
+		return g
+	case g.excluded:
+		return g.cleared(seq)
+	}
+	return g.cleared(g.endedAt)
 }
 
 // answer is what a gate says to one who asks for admission.

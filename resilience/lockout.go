@@ -19,9 +19,7 @@ const minStatedLock = time.Second
 
 // lockoutFail is one model-scope failure.
 func (g gate) lockoutFail(r report, p *Policy, now instant) gate {
-	if g.forgotten(p, now) && !g.live(now) {
-		g = g.cleared(g.endedAt)
-	}
+	g = g.aged(p, now, r.seq)
 	if g.late(r, now) {
 		if r.hint > 0 {
 			r.hint = max(r.hint, minStatedLock)
@@ -48,9 +46,7 @@ func (g gate) lockoutFail(r report, p *Policy, now instant) gate {
 // lockoutMoved takes over a run of n transient failures that turned out to be this model's.
 // The connection's own cooldown excludes the model meanwhile, so only the lock is set here.
 func (g gate) lockoutMoved(n int, r report, p *Policy, now instant) gate {
-	if g.forgotten(p, now) && !g.live(now) {
-		g = g.cleared(g.endedAt)
-	}
+	g = g.aged(p, now, r.seq)
 	if g.late(r, now) {
 		return g.worsen(r, now)
 	}

@@ -290,7 +290,7 @@ func (e *Engine) sweep() {
 	stale := func(g *gate, p *Policy) bool { return !g.clean() && !g.live(now) && g.forgotten(p, now) }
 	for _, c := range e.conns {
 		if stale(&c.cool, c.dom.policy) {
-			e.setConn(c, c.cool.cleared(c.cool.endedAt), "forgotten")
+			e.setConn(c, c.cool.aged(c.dom.policy, now, e.tick()), "forgotten")
 		}
 	}
 	for _, d := range e.domains {
@@ -301,10 +301,10 @@ func (e *Engine) sweep() {
 	}
 	for _, t := range e.targets {
 		if stale(&t.cool, t.dom.policy) {
-			e.setCool(t, t.cool.cleared(t.cool.endedAt), "forgotten")
+			e.setCool(t, t.cool.aged(t.dom.policy, now, e.tick()), "forgotten")
 		}
 		if stale(&t.lock, t.dom.policy) {
-			e.setLock(t, t.lock.cleared(t.lock.endedAt), "forgotten")
+			e.setLock(t, t.lock.aged(t.dom.policy, now, e.tick()), "forgotten")
 		}
 	}
 	for k, o := range e.operator {

@@ -15,6 +15,7 @@ type detail struct {
 	RecheckedMs int64       `json:"rechecked_ms,omitempty"`
 	Early       int         `json:"early,omitempty"`
 	EarlyMs     int64       `json:"early_ms,omitempty"`
+	PausedMs    int64       `json:"paused_ms,omitempty"`
 	Cycles      int         `json:"cycles,omitempty"`
 	Successes   int         `json:"successes,omitempty"`
 	Suspected   bool        `json:"suspected,omitempty"`
@@ -28,7 +29,7 @@ type detail struct {
 // empty reports whether the columns say it all.
 func (d *detail) empty() bool {
 	return d.Rule == "" && !d.Quarantined && d.BaseMs == 0 && d.FailedMs == 0 && d.RecheckedMs == 0 && d.Early == 0 &&
-		d.EarlyMs == 0 && d.Cycles == 0 && d.Successes == 0 && !d.Suspected && len(d.Run) == 0 && len(d.Moved) == 0 &&
+		d.EarlyMs == 0 && d.PausedMs == 0 && d.Cycles == 0 && d.Successes == 0 && !d.Suspected && len(d.Run) == 0 && len(d.Moved) == 0 &&
 		len(d.RecentMs) == 0 && d.Credential == "" && d.Reason == ""
 }
 
@@ -151,6 +152,9 @@ func (x edge) record(id RecordID, g gate, state, credential string) (Record, boo
 		d.Early, d.Cycles, d.Successes, d.Suspected = b.early, b.cycles, b.successes, b.suspected
 		if g.excluded {
 			d.EarlyMs = x.deadlineMs(b.earlyAt)
+			if b.pausedTo > x.now {
+				d.PausedMs = x.deadlineMs(b.pausedTo)
+			}
 		}
 		for _, v := range b.run {
 			d.Run = append(d.Run, runEntry{v.key, v.kind, v.count, v.waited})

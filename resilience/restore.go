@@ -127,6 +127,9 @@ func (e *Engine) placeBreaker(r Record, g gate, d detail, x edge) {
 	if g.excluded && d.EarlyMs != 0 {
 		s.earlyAt = x.deadline(d.EarlyMs, max(g.until-x.now, 0)) // from the deadline on it makes no difference
 	}
+	if d.PausedMs != 0 {
+		s.pausedTo = x.deadline(d.PausedMs, overtakenPause)
+	}
 	for _, v := range d.Run {
 		s.run = append(s.run, evidence{v.Key, v.Kind, v.Count, v.Waited})
 	}

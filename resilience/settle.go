@@ -113,12 +113,12 @@ func (e *Engine) hear(t *Target, v Verdict, r report, now instant) {
 	if account && r.begun < c.credentialAt {
 		return // said of a credential that is no longer there
 	}
+	r.quarantine = r.quarantine && account // only an account needs a person
 	switch scope := v.Scope; {
 	case account:
 		e.setConn(c, c.cool.cooldownFail(r, t.dom.policy, now), "failure")
 	case scope == ScopeModel:
-		r.quarantine = false // a model needs no person: it is locked, and that is certain
-		r.certain = r.certain || v.Quarantine
+		r.certain = r.certain || v.Quarantine // a model is locked, and that is certain
 		e.setLock(t, t.lock.lockoutFail(r, t.dom.policy, now), "failure")
 	case scope == ScopeProvider && r.kind.Transient():
 		e.hearTransient(t, v.Dial, r, now)

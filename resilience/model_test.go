@@ -1,0 +1,409 @@
+package resilience
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// machine drives an engine and the reference with the same steps.
+type machine struct {
+	*rig
+	ref      *reference
+	pairs    []*pair
+	verdicts *rapid.Generator[Verdict]
+	keys     []Key
+	store    *mapStore
+	opts     Options
+}
+
+// pair is one attempt in both worlds.
+type pair struct {
+	permit Permit
+	ref    *refAttempt
+}
+
+var transientKinds = []Kind{KindServerError, KindTimeout, KindNetwork, KindMalformedResponse, KindEmptyResponse, KindModelOverloaded}
+
+func verdictsOf(scopes []Scope, kinds []Kind) *rapid.Generator[Verdict] {
+	return rapid.Custom(func(t *rapid.T) Verdict {
+		v := Verdict{Scope: rapid.SampledFrom(scopes).Draw(t, "scope"), Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+		switch rapid.IntRange(0, 9).Draw(t, "hint") {
+		case 0, 1:
+			v.RetryAfter = time.Duration(rapid.IntRange(1, 100_000).Draw(t, "ms")) * ms
+		case 2:
+			v.RetryAfter = rapid.SampledFrom([]time.Duration{500 * ms, 11 * time.Minute, 100 * time.Hour, 2000 * time.Hour}).Draw(t, "long")
+			v.Prose = rapid.Bool().Draw(t, "prose")
+		}
+		v.Certain = rapid.IntRange(0, 9).Draw(t, "certain") == 0
+		v.Quarantine = rapid.IntRange(0, 19).Draw(t, "quarantine") == 0
+		return v
+	})
+}
+
+// policies that a machine runs under: the defaults, and ones that reach every branch.
+var modelPolicies = []Policy{
+	{},
+	{Breaker: BreakerPolicy{FailureThreshold: 2, ResetTimeout: 5 * sec, MaxBackoffMultiplier: 4, HalfOpenRequests: 3, SuccessThreshold: 2,
+		ProbeLease: 3 * sec, CooldownByKind: map[Kind]time.Duration{KindTimeout: 8 * sec}},
+		Cooldown: CooldownPolicy{TransientAfter: 1, ForgetAfter: 20 * sec},
+		Lockout:  LockoutPolicy{MaxAttempts: 2, AttemptWindow: 4 * sec, LockoutDuration: 3 * sec, MaxLockout: 10 * sec},
+		Recheck:  RecheckPolicy{After: 10 * sec, Alone: 2 * sec}},
+	{Breaker: BreakerPolicy{FailureThreshold: 3, EarlyProbes: []time.Duration{}, HalfOpenRequests: 2},
+		Lockout: LockoutPolicy{MaxAttempts: 1}},
+}
+
+func newMachine(t *rapid.T, tb testing.TB, verdicts *rapid.Generator[Verdict], keys []Key) *machine {
+	p := rapid.SampledFrom(modelPolicies).Draw(t, "policy")
+	m := &machine{ref: newReference(p), verdicts: verdicts, keys: keys, store: newStore()}
+	m.opts = Options{Config: Config{Policy: p}}
+	m.rig = newRig(tb, m.opts)
+	return m
+}
+
+func (m *machine) offset() time.Duration { return m.clock.Now().Sub(epoch) }
+
+// view is the engine's answer in the reference's words.
+func (m *machine) view(k Key, alone bool) refView {
+	x, out, asProbe := m.Target(k).Standing(alone)
+	v := refView{Out: out, Probe: asProbe, Held: x.Held, Layer: x.Layer, Kind: x.Kind, RetryAfter: x.RetryAfter}
+	if out {
+		v.Left = -1
+		if !x.Until.IsZero() {
+			v.Left = x.Until.Sub(m.clock.Now())
+		}
+	}
+	return v
+}
+
+// check compares all that can be seen and holds the invariants.
+func (m *machine) check(t *rapid.T) {
+	m.ref.now = m.offset()
+	for _, k := range m.keys {
+		for _, alone := range []bool{false, true} {
+			want, _ := m.ref.look(k, alone)
+			want.Probe, want.Recheck = want.Probe || want.Recheck, false
+			if d := cmp.Diff(want, m.view(k, alone)); d != "" {
+				t.Fatalf("at %v %s (alone %v) (-reference +engine):\n%s", m.offset(), k, alone, d)
+			}
+		}
+	}
+	s := m.Status()
+	for _, p := range s.Providers {
+		g := get(m.ref.breakers, p.ID)
+		state := Closed
+		switch {
+		case g.live(m.ref.now):
+			state = Open
+		case g.out:
+			state = HalfOpen
+		case g.fails >= m.ref.p.Breaker.DegradedThreshold:
+			state = Degraded
+		}
+		if p.Breaker.State != state || p.Breaker.Failures != g.fails {
+			t.Fatalf("at %v breaker of %s is %v with %d failures, want %v with %d", m.offset(), p.ID, p.Breaker.State, p.Breaker.Failures, state, g.fails)
+		}
+	}
+	live := 0
+	for k, g := range m.ref.locks {
+		if !g.live(m.ref.now) {
+			continue
+		}
+		live++
+		i := slices.IndexFunc(s.Lockouts, func(l LockoutStatus) bool {
+			return l.Provider == k.Provider && l.Connection == k.Connection && l.Model == k.Model
+		})
+		if i < 0 || s.Lockouts[i].Failures != g.fails || s.Lockouts[i].Locked != g.locked || s.Lockouts[i].Kind != g.kind {
+			t.Fatalf("at %v the lockout of %s is %+v, want %+v", m.offset(), k, s.Lockouts, g)
+		}
+	}
+	if live != len(s.Lockouts) {
+		t.Fatalf("%d lockouts are shown, want %d", len(s.Lockouts), live)
+	}
+	m.invariants(t)
+}
+
+func (m *machine) invariants(t *rapid.T) {
+	e := m.Engine
+	now := e.now()
+	gate := func(what string, g *gate, slots int) {
+		n, _ := g.running(now)
+		if n > slots {
+			t.Fatalf("%s has %d live leases, at most %d are allowed", what, n, slots)
+		}
+		if g.excluded && !g.quarantined && g.until-now > m.ref.p.Hints.MaxQuota {
+			t.Fatalf("%s is out for %v", what, g.until-now)
+		}
+		if g.level > 15 || g.level < 0 {
+			t.Fatalf("%s has level %d", what, g.level)
+		}
+	}
+	for k, d := range e.domains {
+		gate("breaker "+k.String(), &d.breaker, m.ref.p.Breaker.HalfOpenRequests)
+	}
+	for k, c := range e.conns {
+		gate("connection "+k.String(), &c.cool, 1)
+	}
+	for k, t := range e.targets {
+		gate("model "+k.String(), &t.cool, 1)
+		gate("lockout "+k.String(), &t.lock, 1)
+	}
+}
+
+func (m *machine) pick(t *rapid.T) *pair {
+	if len(m.pairs) == 0 {
+		t.Skip("no attempt in flight")
+	}
+	return rapid.SampledFrom(m.pairs).Draw(t, "attempt")
+}
+
+func (m *machine) drop(p *pair) {
+	p.ref.settled = true
+	// Now and then it stays, so that it is settled again.
+	m.pairs = slices.DeleteFunc(m.pairs, func(x *pair) bool { return x == p && p.ref.id%3 != 0 })
+	if len(m.pairs) > 12 {
+		m.pairs = m.pairs[1:] // lost
+	}
+}
+
+func (m *machine) actions() map[string]func(*rapid.T) {
+	key := rapid.SampledFrom(m.keys)
+	return map[string]func(*rapid.T){
+		"": m.check,
+		"take": func(t *rapid.T) {
+			k, alone := key.Draw(t, "key"), rapid.Bool().Draw(t, "alone")
+			want, ref := m.ref.take(k, alone)
+			acquire := m.Target(k).Acquire
+			if alone {
+				acquire = m.Target(k).AcquireAlone
+			}
+			p, err := acquire()
+			if (err != nil) != want.Out || p.Probe() != want.Probe || p.Recheck() != want.Recheck {
+				t.Fatalf("%s: %v, probe %v, recheck %v; want %+v", k, err, p.Probe(), p.Recheck(), want)
+			}
+			if err == nil {
+				m.pairs = append(m.pairs, &pair{p, ref})
+			} else if !errors.Is(err, ErrExcluded) {
+				t.Fatal(err)
+			}
+		},
+		"content": func(t *rapid.T) {
+			p := m.pick(t)
+			p.permit.FirstContent()
+			if !p.ref.settled && !p.ref.content {
+				p.ref.content = true
+				m.ref.good(p.ref)
+			}
+		},
+		"success": func(t *rapid.T) {
+			p := m.pick(t)
+			p.permit.Success()
+			if !p.ref.settled && !p.ref.content {
+				m.ref.good(p.ref)
+			}
+			m.drop(p)
+		},
+		"failure": func(t *rapid.T) {
+			p, v := m.pick(t), m.verdicts.Draw(t, "verdict")
+			p.permit.Failure(v)
+			if !p.ref.settled {
+				if v.Scope == ScopeNone {
+					if !p.ref.content {
+						m.ref.good(p.ref)
+					}
+				} else {
+					m.ref.bad(p.ref, v)
+				}
+			}
+			m.drop(p)
+		},
+		"neutral": func(t *rapid.T) {
+			p := m.pick(t)
+			p.permit.Neutral()
+			if !p.ref.settled {
+				m.ref.neutral(p.ref)
+			}
+			m.drop(p)
+		},
+		"waited": func(t *rapid.T) {
+			p := m.pick(t)
+			p.permit.Waited()
+			if !p.ref.settled && !p.ref.content && !p.ref.waited {
+				p.ref.waited = true
+				m.ref.waited(p.ref)
+			}
+		},
+		"time": func(t *rapid.T) {
+			d := rapid.SampledFrom([]time.Duration{ms, 500 * ms, sec, 2 * sec, 4 * sec, 5 * sec, 30 * sec, 90 * sec, 6 * time.Minute, time.Hour}).Draw(t, "pass")
+			m.at(m.offset() + d)
+			m.ref.now = m.offset()
+		},
+		"next": func(t *rapid.T) { // to the moment at which something opens
+			x, out, _ := m.Target(key.Draw(t, "key")).Standing(false)
+			if !out || x.RetryAfter == 0 {
+				t.Skip("nothing to wait for")
+			}
+			m.at(m.offset() + x.RetryAfter)
+			m.ref.now = m.offset()
+		},
+		"reset": func(t *rapid.T) {
+			k := key.Draw(t, "key")
+			switch rapid.IntRange(0, 6).Draw(t, "width") {
+			case 0:
+				k = Key{}
+			case 1:
+				k.Connection, k.Model = "", ""
+			case 2:
+				k.Model = ""
+			case 3:
+				k.Connection = ""
+			case 4, 5:
+				t.Skip("resets are rare")
+			}
+			operator := rapid.Bool().Draw(t, "operator")
+			m.Reset(k, operator)
+			m.ref.reset(k, operator)
+		},
+		"trim": func(t *rapid.T) {
+			if len(m.pairs) > 0 {
+				t.Skip("reports from before a trim count as new ones")
+			}
+			m.Trim()
+		},
+	}
+}
+
+// operated adds an operator to the actions.
+func (m *machine) operated(actions map[string]func(*rapid.T)) map[string]func(*rapid.T) {
+	key := rapid.SampledFrom(m.keys)
+	actions["exclude"] = func(t *rapid.T) {
+		k := key.Draw(t, "key")
+		d := rapid.SampledFrom([]time.Duration{0, sec, 10 * sec, time.Minute}).Draw(t, "for")
+		if rapid.Bool().Draw(t, "wide") {
+			k.Model = ""
+		}
+		if err := m.Exclude(k, d, ""); err != nil {
+			t.Fatal(err)
+		}
+		m.ref.operator[k] = refNever
+		if d > 0 {
+			m.ref.operator[k] = m.offset() + d
+		}
+	}
+	actions["include"] = func(t *rapid.T) {
+		for k := range m.ref.operator {
+			m.Include(k)
+			delete(m.ref.operator, k)
+		}
+	}
+	return actions
+}
+
+func keysOf(names ...string) []Key {
+	var out []Key
+	for _, n := range names {
+		out = append(out, target(n))
+	}
+	return out
+}
+
+func runMachine(t *testing.T, verdicts *rapid.Generator[Verdict], keys ...string) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newMachine(rt, t, verdicts, keysOf(keys...))
+		rt.Repeat(m.actions())
+	})
+}
+
+func TestModelBreaker(t *testing.T) {
+	runMachine(t, verdictsOf([]Scope{ScopeProvider}, append(slices.Clone(transientKinds), KindPermission, KindUnknown)),
+		"p/a/m", "p/b/m", "p/c/n", "p/d/m", "p/e/n")
+}
+
+func TestModelCooldown(t *testing.T) {
+	runMachine(t, verdictsOf([]Scope{ScopeConnection, ScopeConnection, ScopeRequest},
+		[]Kind{KindRateLimit, KindQuotaExhausted, KindBilling, KindAuth, KindPermission, KindServerError, KindUnknown}), "p/a/m", "p/a/n", "p/b/m")
+}
+
+func TestModelLockout(t *testing.T) {
+	runMachine(t, verdictsOf([]Scope{ScopeModel, ScopeModel, ScopeModel, ScopeLocal},
+		[]Kind{KindRateLimit, KindModelNotFound, KindPermission, KindModelOverloaded, KindServerError, KindEmptyResponse}), "p/a/m", "p/a/n", "p/b/m")
+}
+
+func TestModelAllLayers(t *testing.T) {
+	t.Parallel()
+	scopes := []Scope{ScopeNone, ScopeRequest, ScopeModel, ScopeConnection, ScopeProvider, ScopeProvider, ScopeProvider, ScopeClient, ScopeLocal}
+	verdicts := verdictsOf(scopes, append(Kinds(), transientKinds...))
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newMachine(rt, t, verdicts, keysOf("p/a/m", "p/a/n", "p/b/m", "p/b/n", "q/a/m"))
+		rt.Repeat(m.operated(m.actions()))
+	})
+}
+
+// Two engines with the same past, of which one is asked about everything after every step, go on
+// alike.
+func TestModelReadsChangeNothing(t *testing.T) {
+	t.Parallel()
+	verdicts := verdictsOf([]Scope{ScopeModel, ScopeConnection, ScopeProvider}, Kinds())
+	keys := keysOf("p/a/m", "p/a/n", "p/b/m")
+	rapid.Check(t, func(rt *rapid.T) {
+		asked := newMachine(rt, t, verdicts, keys)
+		alone := &machine{rig: newRig(t, asked.opts)}
+		for _, k := range keys {
+			asked.Target(k)
+			alone.Target(k)
+		}
+		var ps, qs []Permit
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 3).Draw(rt, "step") {
+			case 0:
+				k := rapid.SampledFrom(keys).Draw(rt, "key")
+				p, err := asked.Target(k).Acquire()
+				q, err2 := alone.Target(k).Acquire()
+				if fmt.Sprint(err) != fmt.Sprint(err2) {
+					rt.Fatalf("%s: %v and %v", k, err, err2)
+				}
+				if err == nil {
+					ps, qs = append(ps, p), append(qs, q)
+				}
+			case 1:
+				if len(ps) > 0 {
+					v := verdicts.Draw(rt, "verdict")
+					ps[0].Failure(v)
+					qs[0].Failure(v)
+					ps, qs = ps[1:], qs[1:]
+				}
+			case 2:
+				if len(ps) > 0 {
+					i := len(ps) - 1
+					ps[i].Success()
+					qs[i].Success()
+					ps, qs = ps[:i], qs[:i]
+				}
+			case 3:
+				d := rapid.SampledFrom([]time.Duration{sec, 2 * sec, 30 * sec, 6 * time.Minute}).Draw(rt, "pass")
+				asked.at(asked.offset() + d)
+				alone.at(alone.offset() + d)
+			}
+			asked.Status()
+			asked.AllCircuitBreakerStatuses()
+			asked.IsReady(target("p/zz/unheard"))
+			for _, k := range keys {
+				asked.IsReady(k)
+				asked.view(k, true)
+				asked.Target(k).Suspected()
+			}
+			asked.Standings([]*Target{asked.Target(keys[0]), asked.Target(keys[1])}, true, nil)
+			asked.ResolveComboTargets("none")
+			asked.Events(3)
+		}
+		if d := cmp.Diff(outside(alone.Engine), outside(asked.Engine)); d != "" {
+			rt.Fatalf("(-alone +asked):\n%s", d)
+		}
+	})
+}
