@@ -193,6 +193,9 @@ func (w *watch) check() {
 			return
 		}
 		next = min(w.idle-wait, w.stall-dry, w.deadline.Sub(now))
+		if w.stage == closing {
+			next = min(next, w.idle-dry)
+		}
 	}
 	if !w.deadline.After(now) {
 		sending := w.stage == streaming || w.stage == closing

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,27 +36,55 @@ type World struct {
 	Client    *http.Client
 	Providers map[string]*lab.Provider
 	Servers   map[string]*lab.Server
+	Listeners map[string]*lab.PipeListener
 	Log       *bytes.Buffer
 
 	mu      sync.Mutex
 	stories []telemetry.Story
 }
 
+// Setup is what a World is made of.
+type Setup struct {
+	// Config is the gateway's configuration. In it $NAME stands for the base URL of the provider or
+	// handler of that name.
+	Config string
+	// Providers are simulated ones, Handlers upstreams that a test writes itself.
+	Providers []lab.Options
+	Handlers  map[string]http.Handler
+	// Wrap, if set, gets every connection that the gateway makes to an upstream.
+	Wrap func(net.Conn) net.Conn
+}
+
 // New starts providers by these names, each with the keys that its options give, and a gateway
-// with the configuration. In it $NAME stands for the base URL of a provider. Everything is
-// stopped at the end of the test, or by Close.
+// with the configuration, in which $NAME stands for the base URL of a provider. Everything is
+// stopped at the end of the test.
 func New(t *testing.T, conf string, providers ...lab.Options) *World {
 	t.Helper()
-	w := &World{T: t, Net: &lab.Net{}, Providers: map[string]*lab.Provider{}, Servers: map[string]*lab.Server{}, Log: &bytes.Buffer{}}
-	for _, o := range providers {
-		l, err := w.Net.Listen(o.Name)
+	return Start(t, Setup{Config: conf, Providers: providers})
+}
+
+// Start is New with everything that can be set up.
+func Start(t *testing.T, setup Setup) *World {
+	t.Helper()
+	w := &World{T: t, Net: &lab.Net{}, Providers: map[string]*lab.Provider{}, Servers: map[string]*lab.Server{},
+		Listeners: map[string]*lab.PipeListener{}, Log: &bytes.Buffer{}}
+	conf := setup.Config
+	listen := func(name string) *lab.PipeListener {
+		l, err := w.Net.Listen(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.Listeners[name] = l
+		conf = strings.ReplaceAll(conf, "$"+name, l.URL()+"/v1")
+		return l
+	}
+	for _, o := range setup.Providers {
 		p := lab.New(o)
-		s := lab.Serve(l, p)
-		w.Providers[o.Name], w.Servers[o.Name] = p, s
-		conf = strings.ReplaceAll(conf, "$"+o.Name, s.BaseURL())
+		w.Providers[o.Name], w.Servers[o.Name] = p, lab.Serve(listen(o.Name), p)
+	}
+	for name, h := range setup.Handlers {
+		stop := serve(listen(name), h)
+		t.Cleanup(stop)
 	}
 	cfg, _, err := config.Parse("test.yaml", []byte(conf), func(string) (string, bool) { return "", false })
 	if err != nil {
@@ -74,7 +103,7 @@ func New(t *testing.T, conf string, providers ...lab.Options) *World {
 	}
 	w.Gateway = gateway.New(gateway.Options{
 		Router: func() *route.Router { return w.Router }, Classifier: func() *classify.Classifier { return rules },
-		Runner: w.Runner, Dial: w.Net.DialContext,
+		Runner: w.Runner, Dial: w.dial(setup.Wrap),
 		Logger: slog.New(slog.NewTextHandler(&lockedWriter{w: w.Log, mu: &w.mu}, nil)),
 		Observe: func(s telemetry.Story) {
 			w.mu.Lock()
@@ -86,18 +115,12 @@ func New(t *testing.T, conf string, providers ...lab.Options) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: w.Gateway, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		srv.Serve(l)
-	}()
+	stop := serve(l, w.Gateway)
 	transport := w.Net.Transport()
 	w.Client = &http.Client{Transport: transport}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		srv.Close()
-		<-served
+		stop()
 		w.Runner.Close()
 		w.Gateway.Close()
 		for _, s := range w.Servers {
@@ -105,6 +128,40 @@ func New(t *testing.T, conf string, providers ...lab.Options) *World {
 		}
 	})
 	return w
+}
+
+// serve serves h on l and returns what ends it at once and waits for the answers in progress.
+func serve(l net.Listener, h http.Handler) (stop func()) {
+	var busy sync.WaitGroup
+	tracked := func(w http.ResponseWriter, r *http.Request) {
+		busy.Add(1)
+		defer busy.Done()
+		h.ServeHTTP(w, r)
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(tracked), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		srv.Serve(l)
+	}()
+	return func() {
+		srv.Close()
+		<-served
+		busy.Wait()
+	}
+}
+
+func (w *World) dial(wrap func(net.Conn) net.Conn) func(ctx context.Context, network, address string) (net.Conn, error) {
+	if wrap == nil {
+		return w.Net.DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := w.Net.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(c), nil
+	}
 }
 
 type lockedWriter struct {
@@ -130,11 +187,16 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
+	ID     string // of the completion
 	Text   string // the content, of a stream put together
 	Finish string
 	Done   bool   // the terminator came
 	Error  string // code or message of an error object, in the body or in the stream
-	Err    error  // of the transport
+	Events int    // of a stream: how many came
+	// Wrong is what no stream may have: something after the terminator or after an error, two
+	// answers in one, an event that does not parse.
+	Wrong string
+	Err   error // of the transport
 }
 
 // Chat asks for one chat completion.
@@ -164,15 +226,33 @@ func (w *World) Do(req *http.Request) Answer {
 	b, err := io.ReadAll(resp.Body)
 	a.Body, a.Err = string(b), err
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		for line := range strings.Lines(a.Body) {
-			if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
-				a.read(data)
-			}
+		for block := range strings.SplitSeq(a.Body, "\n\n") {
+			a.event(block)
 		}
 		return a
 	}
 	a.read(a.Body)
 	return a
+}
+
+// event reads one block of a stream.
+func (a *Answer) event(block string) {
+	var data []string
+	for line := range strings.Lines(block) {
+		if d, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "data:"); ok {
+			data = append(data, strings.TrimPrefix(d, " "))
+		}
+	}
+	switch {
+	case data == nil:
+		return
+	case a.Done:
+		a.Wrong = "something after the terminator"
+	case a.Error != "":
+		a.Wrong = "something after the error"
+	}
+	a.Events++
+	a.read(strings.Join(data, "\n"))
 }
 
 func (a *Answer) read(data string) {
@@ -181,14 +261,22 @@ func (a *Answer) read(data string) {
 		return
 	}
 	var v struct {
+		ID      string
 		Choices []struct {
 			Message, Delta struct{ Content string }
 			FinishReason   string `json:"finish_reason"`
 		}
 		Error *struct{ Code, Message string }
 	}
-	if json.Unmarshal([]byte(data), &v) != nil {
+	if err := json.Unmarshal([]byte(data), &v); err != nil {
+		a.Wrong = err.Error()
 		return
+	}
+	if v.ID != "" {
+		if a.ID != "" && a.ID != v.ID {
+			a.Wrong = "two answers in one: " + a.ID + " and " + v.ID
+		}
+		a.ID = v.ID
 	}
 	for _, c := range v.Choices {
 		a.Text += c.Message.Content + c.Delta.Content
