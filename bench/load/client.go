@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -148,7 +149,7 @@ func (s *Sample) stream(body io.Reader, due time.Time) {
 			last = now
 			s.Pieces++
 		}
-		if err == nil || err == bufio.ErrBufferFull {
+		if err == nil || errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		switch {

@@ -67,7 +67,7 @@ func (r *Run) Column(of func(*Sample) time.Duration) []time.Duration {
 	return out
 }
 
-// First, Total, Gap and Late are for Column.
+// First is the time to the first content, for Column like the next ones.
 func First(s *Sample) time.Duration { return s.First }
 
 // Total is the time to the end of the answer.

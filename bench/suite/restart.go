@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -62,7 +63,6 @@ func fill(ctx context.Context, path string, n int) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	now := time.Now()
 	changes := make([]resilience.Change, 0, n)
 	for i := range n {
@@ -72,13 +72,9 @@ func fill(ctx context.Context, path string, n int) error {
 			State: "locked", Kind: resilience.KindRateLimit, Failures: 3, Level: 3,
 			SinceMs: now.UnixMilli(), UntilMs: now.Add(30 * time.Minute).UnixMilli(), UpdatedMs: now.UnixMilli(),
 			LockoutMs: (30 * time.Minute).Milliseconds(),
-			Detail:    fmt.Sprintf(`{"locked":true,"failed":%d}`, now.UnixMilli()),
 		}})
 	}
-	if err := s.Apply(ctx, changes); err != nil {
-		return err
-	}
-	return s.Close()
+	return errors.Join(s.Apply(ctx, changes), s.Close())
 }
 
 // lockouts counts what the gateway's status lists.

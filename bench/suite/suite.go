@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if b.dir, err = os.MkdirTemp("", "omnibench-"); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(b.dir)
+	defer func() { _ = os.RemoveAll(b.dir) }() // what is left is the system's to clean
 	report := &Report{Machine: machine(), Started: time.Now().UTC().Truncate(time.Second), Short: b.Short}
 	if err := b.start(ctx); err != nil {
 		return nil, err

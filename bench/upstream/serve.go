@@ -46,10 +46,10 @@ func Serve(ctx context.Context, host string, leanPort int, out io.Writer) error 
 	lean := NewLean()
 	c := &control{lean: lean, providers: map[string]*lab.Provider{"primary": primary, "fallback": fallback}}
 	var a Addresses
-	var servers []*http.Server
+	var ends []func()
 	defer func() {
-		for _, s := range servers {
-			s.Close()
+		for _, end := range ends {
+			end()
 		}
 	}()
 	failed := make(chan error, 2)
@@ -59,7 +59,7 @@ func Serve(ctx context.Context, host string, leanPort int, out io.Writer) error 
 			return "", fmt.Errorf("the upstream cannot listen: %w", err)
 		}
 		s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-		servers = append(servers, s)
+		ends = append(ends, func() { s.Close() })
 		go func() {
 			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
@@ -80,7 +80,7 @@ func Serve(ctx context.Context, host string, leanPort int, out io.Writer) error 
 			return fmt.Errorf("the provider %s cannot listen: %w", name, err)
 		}
 		s := lab.Serve(l, c.providers[name])
-		defer s.Close()
+		ends = append(ends, s.Close)
 		*at = s.URL
 	}
 	if err := json.NewEncoder(out).Encode(a); err != nil {
