@@ -52,8 +52,8 @@ func (l *Lobby) Enter(r *Request, budget time.Duration, wake func(waited time.Du
 	if r.firstWait.IsZero() {
 		r.firstWait = now
 	}
-	w := &waiter{wake: wake, since: r.firstWait, budget: budget}
-	in := q.enter(w, now)
+	w := &waiter{wake: wake, since: r.firstWait}
+	in := q.enter(w, budget, now)
 	if in {
 		r.waiter, r.room = w, q
 	}
@@ -219,10 +219,10 @@ func (l *Lobby) close(q *planRoom) {
 func (l *Lobby) empty(now time.Time) (out []Release) {
 	for _, list := range l.rooms {
 		for _, q := range list {
-			for _, w := range q.waiters {
-				out = append(out, Release{w, w.waited(now)})
+			q.time(now)
+			for len(q.waiters) > 0 {
+				out = append(out, q.first())
 			}
-			q.waiters = nil
 		}
 	}
 	return out

@@ -1,25 +1,18 @@
 package failover
 
 import (
+	"container/heap"
 	"slices"
 	"time"
 )
 
 // waiter is one request in a waiting room, from Enter until it leaves or is let go.
 type waiter struct {
-	wake func(waited time.Duration)
-
-	since   time.Time // when its request began to wait: the oldest goes first
-	budget  time.Duration
-	counted time.Duration
-	running time.Time // since when the wait counts; zero while a gate is open
-}
-
-func (w *waiter) waited(now time.Time) time.Duration {
-	if w.running.IsZero() {
-		return w.counted
-	}
-	return w.counted + now.Sub(w.running)
+	wake    func(waited time.Duration)
+	since   time.Time     // when its request first waited: the oldest goes first
+	entered time.Duration // on the room's clock
+	expires time.Duration // on the room's clock, when its budget is used up
+	index   int           // among the expiring
 }
 
 // standing is how a room's targets stand towards those who wait.
@@ -39,6 +32,7 @@ const (
 // next release takes twice as long, up to eight times; an emptied room resets that.
 type room struct {
 	waiters  []*waiter // oldest first
+	expiring expiring
 	limit    int
 	maxWait  time.Duration
 	opening  bool
@@ -47,36 +41,46 @@ type room struct {
 	slowdown int
 	// scout is the waiter that was sent to probe and has not come back or got through yet.
 	scout *waiter
-	// expiry is when the first budget may be used up, at the earliest; zero while none runs.
-	expiry time.Time
+
+	// What counts as waiting: the room's own clock stands still while a gate is open.
+	clock time.Duration
+	since time.Time // when the clock was last read; zero while it stands
 }
 
 const maxSlowdown = 3 // doublings: eight times
 
+// time reads the room's clock.
+func (q *room) time(now time.Time) time.Duration {
+	if !q.opening {
+		if !q.since.IsZero() {
+			q.clock += now.Sub(q.since)
+		}
+		q.since = now
+	}
+	return q.clock
+}
+
 // enter takes a waiter in, among the others by its age, or refuses when the room is full.
-func (q *room) enter(w *waiter, now time.Time) bool {
+func (q *room) enter(w *waiter, budget time.Duration, now time.Time) bool {
 	if len(q.waiters) >= q.limit {
 		return false
 	}
-	if !q.opening {
-		q.run(w, now)
-	}
-	i, _ := slices.BinarySearchFunc(q.waiters, w, func(a, b *waiter) int {
-		if a.since.After(b.since) {
-			return 1
-		}
-		return -1 // behind those of the same age
-	})
-	q.waiters = slices.Insert(q.waiters, i, w)
+	w.entered = q.time(now)
+	w.expires = w.entered + budget
+	q.waiters = slices.Insert(q.waiters, q.behind(w.since), w)
+	heap.Push(&q.expiring, w)
 	return true
 }
 
-// run lets a waiter's time count.
-func (q *room) run(w *waiter, now time.Time) {
-	w.running = now
-	if t := now.Add(w.budget - w.counted); q.expiry.IsZero() || t.Before(q.expiry) {
-		q.expiry = t
-	}
+// behind returns the place behind all waiters that are as old or older.
+func (q *room) behind(since time.Time) int {
+	i, _ := slices.BinarySearchFunc(q.waiters, since, func(w *waiter, t time.Time) int {
+		if w.since.After(t) {
+			return 1
+		}
+		return -1
+	})
+	return i
 }
 
 // leave takes out one that waits no more, and reports whether that changes anything for others.
@@ -85,12 +89,18 @@ func (q *room) leave(w *waiter) bool {
 		q.scout = nil
 		return true
 	}
-	i := slices.Index(q.waiters, w)
-	if i < 0 {
-		return false
+	return q.remove(w) && len(q.waiters) == 0
+}
+
+func (q *room) remove(w *waiter) bool {
+	for i := q.behind(w.since) - 1; i >= 0 && q.waiters[i].since.Equal(w.since); i-- {
+		if q.waiters[i] == w {
+			q.waiters = slices.Delete(q.waiters, i, i+1)
+			heap.Remove(&q.expiring, w.index)
+			return true
+		}
 	}
-	q.waiters = slices.Delete(q.waiters, i, i+1)
-	return len(q.waiters) == 0
+	return false
 }
 
 // poll lets go whom it may and says when to poll again at the latest: zero when only news can
@@ -99,8 +109,9 @@ func (q *room) poll(s standing, recovery, now time.Time) (out []Release, again t
 	if s != probing {
 		q.scout = nil
 	}
+	q.time(now)
 	if len(q.waiters) == 0 {
-		q.opening, q.slowdown = false, 0
+		q.opening, q.slowdown, q.since = false, 0, now
 		return nil, time.Time{}
 	}
 	if s == open {
@@ -108,73 +119,76 @@ func (q *room) poll(s standing, recovery, now time.Time) (out []Release, again t
 			q.open(now)
 		}
 		for len(q.waiters) > 0 && !q.nextAt.After(now) {
-			out = append(out, q.first(now))
+			out = append(out, q.first())
 			q.nextAt = q.nextAt.Add(q.interval)
 		}
 		if len(q.waiters) == 0 {
-			q.opening, q.slowdown = false, 0
+			q.opening, q.slowdown, q.since = false, 0, now
 			return out, time.Time{}
 		}
 		return out, q.nextAt
 	}
-	q.shut(now)
+	if q.opening { // shut before it was empty
+		q.opening, q.since = false, now
+		q.slowdown = min(q.slowdown+1, maxSlowdown)
+	}
 	if s == probing && q.scout == nil {
 		q.scout = q.waiters[0]
-		out = append(out, q.first(now))
+		out = append(out, q.first())
 	}
-	out = append(out, q.expire(now)...)
+	for len(q.expiring) > 0 && q.expiring[0].expires <= q.clock {
+		w := q.expiring[0]
+		q.remove(w)
+		out = append(out, q.release(w))
+	}
 	again = recovery
-	if !q.expiry.IsZero() && (again.IsZero() || q.expiry.Before(again)) {
-		again = q.expiry
+	if len(q.expiring) > 0 {
+		if t := now.Add(q.expiring[0].expires - q.clock); again.IsZero() || t.Before(again) {
+			again = t
+		}
 	}
 	return out, again
 }
 
 // open begins a release: from now on no wait counts.
 func (q *room) open(now time.Time) {
-	q.opening, q.nextAt, q.expiry = true, now, time.Time{}
+	q.opening, q.nextAt = true, now
 	span := min(now.Sub(q.waiters[0].since), q.maxWait) << q.slowdown
 	q.interval = span / time.Duration(len(q.waiters))
-	for _, w := range q.waiters {
-		w.counted, w.running = w.waited(now), time.Time{}
-	}
 }
 
-// shut ends a release before the room was empty.
-func (q *room) shut(now time.Time) {
-	if !q.opening {
-		return
-	}
-	q.opening = false
-	q.slowdown = min(q.slowdown+1, maxSlowdown)
-	for _, w := range q.waiters {
-		q.run(w, now)
-	}
-}
-
-func (q *room) first(now time.Time) Release {
+// first takes out the oldest.
+func (q *room) first() Release {
 	w := q.waiters[0]
 	q.waiters[0] = nil
 	q.waiters = q.waiters[1:]
-	return Release{w, w.waited(now)}
+	heap.Remove(&q.expiring, w.index)
+	return q.release(w)
 }
 
-// expire lets go those whose budget is used up.
-func (q *room) expire(now time.Time) (out []Release) {
-	if q.expiry.IsZero() || now.Before(q.expiry) {
-		return nil
-	}
-	q.expiry = time.Time{}
-	q.waiters = slices.DeleteFunc(q.waiters, func(w *waiter) bool {
-		waited := w.waited(now)
-		if waited >= w.budget {
-			out = append(out, Release{w, waited})
-			return true
-		}
-		if t := now.Add(w.budget - waited); q.expiry.IsZero() || t.Before(q.expiry) {
-			q.expiry = t
-		}
-		return false
-	})
-	return out
+func (q *room) release(w *waiter) Release { return Release{w, q.clock - w.entered} }
+
+// expiring is a heap of the waiters by when their budgets are used up.
+type expiring []*waiter
+
+func (h expiring) Len() int           { return len(h) }
+func (h expiring) Less(i, j int) bool { return h[i].expires < h[j].expires }
+
+func (h expiring) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *expiring) Push(x any) {
+	w := x.(*waiter)
+	w.index = len(*h)
+	*h = append(*h, w)
+}
+
+func (h *expiring) Pop() any {
+	old := *h
+	w := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return w
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package incident_test
+
+const raceEnabled = false
