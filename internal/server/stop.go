@@ -19,7 +19,11 @@ type CutError struct{ Requests int }
 
 // Error says how many.
 func (e *CutError) Error() string {
-	return fmt.Sprintf("%d requests were cut off, since the time to finish was over; a longer shutdown_grace gives them more", e.Requests)
+	what := "1 request was"
+	if e.Requests != 1 {
+		what = fmt.Sprintf("%d requests were", e.Requests)
+	}
+	return what + " cut off, since the time to finish was over; a longer shutdown_grace gives more"
 }
 
 // Stop ends the gateway: /readyz says no, new requests are refused, and those that run may finish
