@@ -125,7 +125,8 @@ func (r *Request) backSoon(i int, now time.Time) (time.Time, bool) {
 	}
 	until := s.backAt
 	if until.IsZero() {
-		if !r.plan.Limits.PatienceForAny {
+		// A target that let its timeout pass has had its patience: once more would cost as much again.
+		if !r.plan.Limits.PatienceForAny || s.silent {
 			return time.Time{}, false
 		}
 		until = now.Add(firstRetry)

@@ -46,6 +46,7 @@ type Request struct {
 // targetState is what a request knows of one target.
 type targetState struct {
 	backAt time.Time // when it said that it would be back
+	silent bool      // its last failure was a timeout
 	tried  bool      // since the last wait
 	unfit  bool      // could do no better than one that refused the request
 }
@@ -156,6 +157,7 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 	rec.end(OutcomeFailed, ev.Verdict, ev.Status, now)
 	r.last = a.index
 	r.state[a.index].backAt = back(ev.Verdict, now)
+	r.state[a.index].silent = ev.Verdict.Kind == resilience.KindTimeout
 
 	switch ev.Verdict.Scope {
 	case resilience.ScopeClient:
