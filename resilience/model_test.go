@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,6 +63,7 @@ func newMachine(t *rapid.T, tb testing.TB, verdicts *rapid.Generator[Verdict], k
 	p := rapid.SampledFrom(modelPolicies).Draw(t, "policy")
 	m := &machine{ref: newReference(p), verdicts: verdicts, keys: keys, store: newStore()}
 	m.opts = Options{Config: Config{Policy: p}}
+	m.opts.Store = m.store
 	m.rig = newRig(tb, m.opts)
 	return m
 }
@@ -278,6 +280,27 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 	}
 }
 
+// restarted adds restarts to the actions: a new engine with what the old one stored, and without
+// its attempts.
+func (m *machine) restarted(actions map[string]func(*rapid.T)) map[string]func(*rapid.T) {
+	actions["restart"] = func(t *rapid.T) {
+		if rapid.Bool().Draw(t, "rare") {
+			t.Skip("restarts are rare")
+		}
+		if err := m.sync(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		next := newRig(m.rig.t, m.opts)
+		next.at(m.offset())
+		if err := next.load(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		m.rig, m.pairs = next, nil
+		m.ref.restart()
+	}
+	return actions
+}
+
 // operated adds an operator to the actions.
 func (m *machine) operated(actions map[string]func(*rapid.T)) map[string]func(*rapid.T) {
 	key := rapid.SampledFrom(m.keys)
@@ -316,13 +339,21 @@ func runMachine(t *testing.T, verdicts *rapid.Generator[Verdict], keys ...string
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newMachine(rt, t, verdicts, keysOf(keys...))
-		rt.Repeat(m.actions())
+		if err := m.sync(context.Background()); err != nil { // nothing is stored yet
+			rt.Fatal(err)
+		}
+		rt.Repeat(m.restarted(m.actions()))
 	})
 }
 
 func TestModelBreaker(t *testing.T) {
 	runMachine(t, verdictsOf([]Scope{ScopeProvider}, append(slices.Clone(transientKinds), KindPermission, KindUnknown)),
 		"p/a/m", "p/b/m", "p/c/n", "p/d/m", "p/e/n")
+}
+
+// Two models on shared connections, of which one fails and the other does not.
+func TestModelContrast(t *testing.T) {
+	runMachine(t, verdictsOf([]Scope{ScopeProvider, ScopeProvider, ScopeNone}, []Kind{KindServerError, KindTimeout}), "p/a/m", "p/a/n", "p/b/m")
 }
 
 func TestModelCooldown(t *testing.T) {
@@ -341,7 +372,10 @@ func TestModelAllLayers(t *testing.T) {
 	verdicts := verdictsOf(scopes, append(Kinds(), transientKinds...))
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newMachine(rt, t, verdicts, keysOf("p/a/m", "p/a/n", "p/b/m", "p/b/n", "q/a/m"))
-		rt.Repeat(m.operated(m.actions()))
+		if err := m.sync(context.Background()); err != nil { // nothing is stored yet
+			rt.Fatal(err)
+		}
+		rt.Repeat(m.restarted(m.operated(m.actions())))
 	})
 }
 

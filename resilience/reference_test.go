@@ -700,6 +700,26 @@ func (m *reference) lockIt(l *refGate, r refReport) {
 	l.locked, l.fails = true, fails
 }
 
+// restart forgets what dies with the process: attempts in flight and what they hold.
+func (m *reference) restart() {
+	m.step = 0
+	for _, g := range m.breakers {
+		if !g.out && g.fails == 0 {
+			*g = refGate{own: g.own}
+		}
+		g.setAt, g.endAt, g.runAt, g.probes, g.waits = 0, 0, 0, nil, 0
+	}
+	for _, gates := range []map[Key]*refGate{m.conns, m.models, m.locks} {
+		for _, g := range gates {
+			g.probes = nil
+			if m.forgotten(g) {
+				*g = refGate{own: g.own}
+			}
+			g.setAt, g.endAt = 0, 0
+		}
+	}
+}
+
 func (m *reference) reset(k Key, operator bool) {
 	m.step++
 	end := func(g *refGate) {

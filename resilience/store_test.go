@@ -209,6 +209,61 @@ func TestP1RestartEqualsNoRestart(t *testing.T) { // C021, C024, C133
 	})
 }
 
+// Counts that have not tripped anything yet go on where they were.
+func TestP1CountsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	restarted := func(r *rig, s *mapStore) *rig {
+		t.Helper()
+		if err := r.sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next := newRig(t, Options{Store: s})
+		next.at(r.clock.Now().Sub(epoch))
+		if err := next.load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	s := newStore()
+	r := newRig(t, Options{Store: s})
+	if err := r.sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []time.Duration{sec, 2 * sec, 2 * time.Minute, 4 * time.Minute} {
+		r.fail("p/a/m", model(KindRateLimit))
+		r = restarted(r, s)
+		r.refusedFor("p/a/m", LayerModel, KindRateLimit, want)
+		if l, _ := r.lockout("p/a/m"); l.Failures != min(i+1, 3) || l.Locked != (i >= 2) {
+			t.Fatalf("after %d failures and a restart the lockout is %+v", i+1, l)
+		}
+		r.at(r.clock.Now().Sub(epoch) + want)
+	}
+	for i := range 5 {
+		r.wantState("p", map[bool]BreakerState{true: Degraded, false: Closed}[i >= 3], i)
+		r.fail([]string{"p/b/m", "p/c/n"}[i%2], err500)
+		if i == 2 {
+			r.refusedFor("p/b/m", LayerConnection, KindServerError, sec)
+		}
+		if i == 3 {
+			r.refusedFor("p/c/n", LayerConnection, KindServerError, sec)
+			r.at(r.clock.Now().Sub(epoch) + sec)
+		}
+		r = restarted(r, s)
+	}
+	r.wantState("p", Open, 5)
+
+	// An overtaken probe's pause.
+	at := r.clock.Now().Sub(epoch) + 30*sec
+	r.at(at)
+	probe := r.takeAs("p/d/m", probing)
+	probe.Waited()
+	probe.Neutral()
+	r = restarted(r, s)
+	if x := r.refused("p/d/m"); x.RetryAfter != 4*sec {
+		t.Fatalf("after an overtaken probe and a restart the next one comes in %v", x.RetryAfter)
+	}
+}
+
 // Whatever was reported 250 ms ago is stored, however busy the engine is.
 func TestP1StoredWithin250ms(t *testing.T) {
 	t.Parallel()
