@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	providerColumns = []int{15, 25, 15}
+	providerColumns = []int{13, 23, 13}
 	lockoutColumns  = []int{40, 18, 12}
 )
 
