@@ -12,6 +12,7 @@ type waiter struct {
 	since   time.Time     // when its request first waited: the oldest goes first
 	entered time.Duration // on the room's clock
 	expires time.Duration // on the room's clock, when its budget is used up
+	n       uint64        // who came first, among those that expire at the same time
 	index   int           // among the expiring
 }
 
@@ -35,6 +36,7 @@ type room struct {
 	expiring expiring
 	limit    int
 	maxWait  time.Duration
+	entries  uint64
 	opening  bool
 	nextAt   time.Time
 	interval time.Duration
@@ -67,6 +69,8 @@ func (q *room) enter(w *waiter, budget time.Duration, now time.Time) bool {
 	}
 	w.entered = q.time(now)
 	w.expires = w.entered + budget
+	q.entries++
+	w.n = q.entries
 	q.waiters = slices.Insert(q.waiters, q.behind(w.since), w)
 	heap.Push(&q.expiring, w)
 	return true
@@ -171,8 +175,14 @@ func (q *room) release(w *waiter) Release { return Release{w, q.clock - w.entere
 // expiring is a heap of the waiters by when their budgets are used up.
 type expiring []*waiter
 
-func (h expiring) Len() int           { return len(h) }
-func (h expiring) Less(i, j int) bool { return h[i].expires < h[j].expires }
+func (h expiring) Len() int { return len(h) }
+
+func (h expiring) Less(i, j int) bool {
+	if h[i].expires != h[j].expires {
+		return h[i].expires < h[j].expires
+	}
+	return h[i].n < h[j].n
+}
 
 func (h expiring) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
