@@ -193,7 +193,7 @@ func readThinking(out *neutral.Request, in *request) {
 	}
 	switch t.Type {
 	case "enabled":
-		r.Budget = neutral.Integer(t.BudgetTokens)
+		r.Budget, r.Show = neutral.Integer(t.BudgetTokens), neutral.True(true)
 	case "adaptive":
 		r.Adaptive = true
 	case "disabled":

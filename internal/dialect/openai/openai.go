@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/neutral"
 )
 
 // Dialect implements dialect.Dialect. The zero value is ready.
 type Dialect struct{}
 
 var (
-	_ dialect.Dialect    = Dialect{}
+	_ neutral.Codec      = Dialect{}
 	_ dialect.Terminator = Dialect{}
 )
 

@@ -1,0 +1,158 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/neutral"
+)
+
+// ReadAnswer reads a complete answer. Of several choices the first counts.
+func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, bool) {
+	var in struct {
+		ID      string
+		Model   string
+		Choices []struct {
+			Message      message
+			Text         text
+			FinishReason text `json:"finish_reason"`
+		}
+	}
+	if neutral.Decode(body, &in) != nil || in.Choices == nil {
+		return nil, false
+	}
+	out := &neutral.Answer{ID: in.ID, Model: in.Model, Usage: scanChunk(body, false).usage}
+	if len(in.Choices) == 0 {
+		return out, true
+	}
+	first := &in.Choices[0]
+	end := finishOf([]byte(first.FinishReason))
+	out.Finish, out.Native = end.finish, end.native
+	m := &first.Message
+	if thought := thoughtOf(m); thought != "" {
+		out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartReasoning, Text: thought})
+	}
+	if m.Content != nil {
+		for _, p := range m.Content.parts {
+			switch {
+			case p.Type == "refusal":
+				out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartRefusal, Text: p.Refusal})
+			case p.Text != "":
+				out.Parts = append(out.Parts, neutral.Part{Text: p.Text})
+			}
+		}
+	}
+	out.Parts = append(out.Parts, neutral.Texts(string(first.Text))...)
+	if m.Refusal != "" {
+		out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartRefusal, Text: m.Refusal})
+	}
+	calls := m.ToolCalls
+	if m.FunctionCall != nil {
+		calls = append(calls, wireCall{Function: m.FunctionCall})
+	}
+	for _, w := range calls {
+		if w.Function == nil {
+			continue
+		}
+		if x := w.ExtraContent; x != nil && x.Google.ThoughtSignature != "" {
+			out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartReasoning, Seal: neutral.Unwrap("gemini", x.Google.ThoughtSignature)})
+		}
+		call := neutral.Call{ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments)}
+		if call.ID == "" {
+			call.ID = c.NewID("call_")
+		}
+		out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartCall, Call: call})
+	}
+	return out, true
+}
+
+// thoughtOf returns the thoughts in a message, under whichever name.
+func thoughtOf(m *message) string {
+	if m.ReasoningContent != "" {
+		return m.ReasoningContent
+	}
+	if m.Reasoning != "" {
+		return string(m.Reasoning)
+	}
+	if m.Content == nil {
+		return ""
+	}
+	out := ""
+	for _, p := range m.Content.parts {
+		out += thinkingText(p.Thinking)
+	}
+	return out
+}
+
+// thinkingText reads Mistral's thoughts: a string, or a list of texts.
+func thinkingText(raw json.RawMessage) string {
+	switch neutral.First(raw) {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			return s
+		}
+	case '[':
+		var list []struct{ Text string }
+		if neutral.Decode(raw, &list) == nil {
+			s := ""
+			for _, p := range list {
+				s += p.Text
+			}
+			return s
+		}
+	}
+	return ""
+}
+
+// WriteAnswer makes a complete answer.
+func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
+	m := message{Role: "assistant"}
+	said := ""
+	var seal neutral.Seal
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		switch p.Kind {
+		case neutral.PartText:
+			said += p.Text
+		case neutral.PartRefusal:
+			m.Refusal += p.Text
+		case neutral.PartReasoning:
+			m.ReasoningContent += p.Text
+			seal = p.Seal
+		case neutral.PartCall:
+			call := wireCall{ID: p.Call.ID, Type: "function", Function: &called{Name: p.Call.Name, Arguments: arguments(p.Call.Arguments)}, ExtraContent: extra(seal)}
+			if call.Function.Arguments == "" {
+				call.Function.Arguments = "{}"
+			}
+			seal = neutral.Seal{}
+			m.ToolCalls = append(m.ToolCalls, call)
+		}
+	}
+	if said != "" || m.ToolCalls == nil && m.Refusal == "" {
+		m.Content = plain(said)
+	}
+	reason := finishWord(a.Finish, neutral.HasCall(a.Parts))
+	out := completion{ID: a.ID, Object: "chat.completion", Created: c.Now.Unix(), Model: c.ModelOr(a.Model),
+		Choices: []fullChoice{{Message: m, FinishReason: &reason}}, Usage: countOf(a.Usage)}
+	if out.ID == "" {
+		out.ID = c.NewID("chatcmpl-")
+	}
+	return neutral.Encode(out)
+}
+
+// finishWord returns OpenAI's word for an ending.
+func finishWord(f dialect.Finish, called bool) string {
+	switch f {
+	case dialect.FinishLength:
+		return "length"
+	case dialect.FinishToolCalls:
+		return "tool_calls"
+	case dialect.FinishFilter:
+		return "content_filter"
+	}
+	if called {
+		return "tool_calls"
+	}
+	return "stop"
+}

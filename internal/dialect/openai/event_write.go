@@ -1,0 +1,138 @@
+package openai
+
+import (
+	"slices"
+	"strconv"
+
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/neutral"
+)
+
+// NewEventWriter begins a client's stream.
+func (Dialect) NewEventWriter(c *neutral.Context) neutral.EventWriter { return &eventWriter{c: c} }
+
+type eventWriter struct {
+	c         *neutral.Context
+	id, model string
+	head      []byte // what every chunk begins with
+	called    bool
+	bare      []int        // calls that have begun and have no arguments yet
+	seal      neutral.Seal // for the call that follows
+	ending    neutral.Ending
+	usage     dialect.Usage
+}
+
+// Write implements neutral.EventWriter.
+func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
+	switch e.Kind {
+	case neutral.EventStart:
+		if w.id == "" {
+			w.id = e.ID
+		}
+		if w.model == "" {
+			w.model = e.Model
+		}
+	case neutral.EventFinish:
+		w.ending = e.Ending
+	case neutral.EventUsage:
+		w.usage = e.Usage
+	case neutral.EventSeal:
+		w.seal = e.Seal
+	case neutral.EventText:
+		dst = w.piece(dst, `"content":`, e.Text)
+	case neutral.EventReasoning:
+		dst = w.piece(dst, `"reasoning_content":`, e.Text)
+	case neutral.EventRefusal:
+		dst = w.piece(dst, `"refusal":`, e.Text)
+	case neutral.EventCall:
+		dst = w.call(dst, e)
+	case neutral.EventArguments:
+		if e.Text == "" {
+			return dst
+		}
+		w.bare = slices.DeleteFunc(w.bare, func(i int) bool { return i == e.Index })
+		dst = w.arguments(dst, e.Index, e.Text)
+	case neutral.EventCallEnd:
+		if slices.Contains(w.bare, e.Index) {
+			w.bare = slices.DeleteFunc(w.bare, func(i int) bool { return i == e.Index })
+			dst = w.arguments(dst, e.Index, "{}")
+		}
+	}
+	return dst
+}
+
+func (w *eventWriter) arguments(dst []byte, index int, text string) []byte {
+	dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(index), 10)
+	dst = append(dst, `,"function":{"arguments":`...)
+	dst = dialect.AppendString(dst, text)
+	return append(dst, `}}]},"finish_reason":null}]}`+"\n\n"...)
+}
+
+func (w *eventWriter) call(dst []byte, e *neutral.Event) []byte {
+	w.called = true
+	w.bare = append(w.bare, e.Index)
+	dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(e.Index), 10)
+	dst = append(dst, `,"id":`...)
+	dst = dialect.AppendString(dst, e.ID)
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = dialect.AppendString(dst, e.Name)
+	dst = append(dst, `,"arguments":""}`...)
+	if x := extra(w.seal); x != nil {
+		dst = append(append(dst, `,"extra_content":`...), neutral.Encode(x)...)
+	}
+	w.seal = neutral.Seal{}
+	return append(dst, `}]},"finish_reason":null}]}`+"\n\n"...)
+}
+
+// begin appends a chunk up to its delta, after the chunk with the role if it is the first.
+func (w *eventWriter) begin(dst []byte) []byte {
+	if w.head == nil {
+		if w.id == "" {
+			w.id = w.c.NewID("chatcmpl-")
+		}
+		w.head = append(w.head, `data: {"id":`...)
+		w.head = dialect.AppendString(w.head, w.id)
+		w.head = append(w.head, `,"object":"chat.completion.chunk","created":`...)
+		w.head = strconv.AppendInt(w.head, w.c.Now.Unix(), 10)
+		w.head = append(w.head, `,"model":`...)
+		w.head = dialect.AppendString(w.head, w.c.ModelOr(w.model))
+		w.head = append(w.head, `,"choices":[`...)
+		dst = append(dst, w.head...)
+		dst = append(dst, `{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\n"...)
+	}
+	dst = append(dst, w.head...)
+	return append(dst, `{"index":0,"delta":`...)
+}
+
+func (w *eventWriter) piece(dst []byte, member, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	dst = append(append(w.begin(dst), '{'), member...)
+	dst = dialect.AppendString(dst, text)
+	return append(dst, `},"finish_reason":null}]}`+"\n\n"...)
+}
+
+// End implements neutral.EventWriter.
+func (w *eventWriter) End(dst []byte) []byte {
+	for _, index := range w.bare {
+		dst = w.arguments(dst, index, "{}")
+	}
+	dst = append(w.begin(dst), `{},"finish_reason":"`...)
+	dst = append(dst, finishWord(w.ending.Finish, w.called)...)
+	dst = append(dst, `"}]}`+"\n\n"...)
+	if count := countOf(w.usage); count != nil && w.c.Request.IncludeUsage {
+		dst = append(dst, w.head...)
+		dst = append(dst, `],"usage":`...)
+		dst = append(dst, neutral.Encode(count)...)
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, Dialect{}.Terminator()...)
+}
+
+// Fail implements neutral.EventWriter.
+func (w *eventWriter) Fail(dst []byte, r *dialect.ErrorReport) []byte {
+	return append(dst, Dialect{}.ErrorEvent(r)...)
+}

@@ -1,0 +1,165 @@
+package responses
+
+import (
+	"bytes"
+	"strings"
+
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/jsonscan"
+	"omniroute/internal/dialect/sse"
+)
+
+// NewStream begins to judge a streamed answer.
+func (Dialect) NewStream(r *dialect.Request) dialect.Stream { return &stream{op: r.Operation} }
+
+type stream struct {
+	op     dialect.Operation
+	answer dialect.Answer
+	number int64 // of the next event
+	usage  dialect.Usage
+}
+
+var _ dialect.Failer = (*stream)(nil)
+
+// Observe implements dialect.Stream.
+func (st *stream) Observe(ev *sse.Event) dialect.Observation {
+	data := bytes.TrimSpace(ev.Data)
+	a := &st.answer
+	switch {
+	case a.Terminated:
+		return dialect.Observation{Skip: true}
+	case !ev.HasData:
+		return dialect.Observation{}
+	case len(data) == 0, string(data) == "[DONE]":
+		return dialect.Observation{Skip: true}
+	case st.op != dialect.OpGenerate:
+		a.Content = true
+		return dialect.Observation{Content: true}
+	}
+	e, ok := scanEvent(data)
+	if !ok {
+		if string(ev.Name) == "error" {
+			a.Error = true
+			return dialect.Observation{Error: true, Envelope: data}
+		}
+		a.Dropped++
+		return dialect.Observation{Malformed: true}
+	}
+	if e.number >= st.number {
+		st.number = e.number + 1
+	}
+	if e.response.id != "" {
+		a.ID, a.Model = e.response.id, e.response.model
+	}
+	return st.take(&e, data)
+}
+
+func (st *stream) take(e *event, data []byte) dialect.Observation {
+	a := &st.answer
+	o := dialect.Observation{Content: e.content, ToolCall: e.toolCall}
+	if u := e.response.usage; u.Known {
+		a.Usage, o.UsageReported = u, true
+	}
+	switch e.kind {
+	case "error", "response.failed":
+		a.Error = true
+		return dialect.Observation{Error: true, Envelope: data}
+	case "response.completed", "response.incomplete":
+		r := &e.response
+		o.Content, o.ToolCall = o.Content || r.content, o.ToolCall || r.toolCall
+		a.ToolCall = a.ToolCall || r.toolCall
+		a.Finish, a.NativeFinish = r.finish(a.ToolCall)
+		if e.kind == "response.incomplete" && a.Finish == dialect.FinishStop {
+			a.Finish = dialect.FinishOther
+		}
+		a.Terminated, o.Terminal, o.Finish = true, true, a.Finish
+	}
+	if e.failed && !o.Terminal {
+		a.Error = true
+		return dialect.Observation{Error: true, Envelope: data}
+	}
+	a.Content = a.Content || o.Content
+	a.ToolCall = a.ToolCall || o.ToolCall
+	return o
+}
+
+// Answer implements dialect.Stream.
+func (st *stream) Answer() dialect.Answer {
+	a := st.answer
+	a.Complete = a.Terminated && !a.Error
+	if st.op != dialect.OpGenerate {
+		a.Complete = a.Content && !a.Error
+	}
+	return a
+}
+
+// ErrorEvent implements dialect.Failer: the failure goes on with the stream's id and numbers.
+func (st *stream) ErrorEvent(r *dialect.ErrorReport) []byte {
+	return appendFailure(nil, r, st.number, st.answer.ID, st.answer.Model)
+}
+
+// event is what one event's data says to a judge.
+type event struct {
+	kind              string
+	number            int64
+	failed            bool
+	content, toolCall bool
+	response          response
+}
+
+// scanEvent reads one event. It reports false when it is not a JSON object.
+func scanEvent(data []byte) (event, bool) {
+	e := event{number: -1}
+	s := jsonscan.New(data)
+	if s.Peek() != '{' {
+		return e, false
+	}
+	var said bool // a delta or a finished text that is not empty
+	var item part
+	for ok := s.Object(); ok; ok = s.More('}') {
+		switch key := s.Key(); string(key) {
+		case "type":
+			e.kind = kindOf(s.Text())
+		case "sequence_number":
+			if n, ok := s.Int(); ok {
+				e.number = n
+			}
+		case "delta", "text", "arguments", "refusal":
+			said = s.NonEmptyString() || said
+		case "item":
+			item = scanItem(&s)
+		case "response":
+			e.response = scanResponse(&s)
+		case "error":
+			e.failed = jsonscan.Truthy(s.Skip()) || e.failed
+		default:
+			s.Skip()
+		}
+	}
+	if s.End() != nil {
+		return event{}, false
+	}
+	switch {
+	case strings.HasSuffix(e.kind, ".delta") && said:
+		e.content = true
+		e.toolCall = e.kind == "response.function_call_arguments.delta" || e.kind == "response.custom_tool_call_input.delta"
+	case e.kind == "response.output_item.added":
+		e.content, e.toolCall = item.toolCall, item.toolCall // a call has its name from the first
+	case e.kind == "response.output_item.done":
+		e.content, e.toolCall = item.content, item.toolCall
+	}
+	return e, true
+}
+
+// kindOf returns the usual kinds without a copy.
+func kindOf(word []byte) string {
+	switch string(word) {
+	case "response.output_text.delta":
+		return "response.output_text.delta"
+	case "response.function_call_arguments.delta":
+		return "response.function_call_arguments.delta"
+	case "response.reasoning_summary_text.delta":
+		return "response.reasoning_summary_text.delta"
+	}
+	return string(word)
+}
