@@ -9,8 +9,10 @@ NPM_DEPS := e2e/npm/node_modules/.package-lock.json
 # What `omniroute version` prints: the nearest tag, or the commit.
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# How long `make fuzz` gives to each fuzz target, and which benchmarks `make bench` runs.
+# How long `make fuzz` gives to each fuzz target, which rows `make bench` measures (all), and which
+# benchmarks `make bench-micro` runs.
 FUZZTIME ?= 10s
+ROWS     ?=
 BENCH    ?= .
 COUNT    ?= 1
 
@@ -19,7 +21,7 @@ GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check unit e2e fmt fmt-check vet lint fuzz bench tidy-check clean
+.PHONY: help build demo test check unit e2e fmt fmt-check vet lint fuzz bench bench-micro tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,7 +64,12 @@ lint: $(LINT) ## run golangci-lint
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	GO=$(GO) scripts/fuzz $(FUZZTIME)
 
-bench: ## run the benchmarks, and the references beside ours; BENCH=regexp COUNT=n
+bench: build ## measure engine and gateway beside their references, some minutes; BENCH_SHORT=1, ROWS=regexp
+	$(GO) build -o $(BIN)/omnibench ./bench/cmd/omnibench
+	cd e2e && $(GO) test -run '^$$' -bench 'Admit|Decide' -benchmem -cpu 1,2 ./bench/...
+	$(BIN)/omnibench run -binary $(BIN)/omniroute -rows '$(ROWS)'
+
+bench-micro: ## run the Go benchmarks, and other breakers beside ours; BENCH=regexp COUNT=n
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
 	cd e2e && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -cpu 1,2 ./bench/...
 
