@@ -53,7 +53,7 @@ combos:
 }
 
 // gateway starts omniroute with a configuration in a folder, which it makes, and returns when it
-// is ready. Its store is a SQLite file there, its request log goes to a file.
+// is ready. Its store is a SQLite file there; its request log goes to a file elsewhere.
 func (b *bench) gateway(ctx context.Context, dir, config string, cores []int) (*gateway, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -67,7 +67,8 @@ func (b *bench) gateway(ctx context.Context, dir, config string, cores []int) (*
 		return nil, err
 	}
 	g := &gateway{url: "http://" + addr}
-	if g.log, err = os.Create(filepath.Join(dir, "requests.log")); err != nil {
+	// Not beside the configuration: the gateway watches that folder.
+	if g.log, err = os.CreateTemp(b.dir, "requests-*.log"); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
