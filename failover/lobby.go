@@ -14,7 +14,7 @@ import (
 type Lobby struct {
 	rooms map[string][]*planRoom // by the plan's name
 	due   roomQueue
-	polls uint64
+	turns [2]int64 // the first and the last that were given
 
 	slow  map[*Request]watcher
 	asked uint64
@@ -28,7 +28,7 @@ type planRoom struct {
 	plan  *Plan
 	fit   []bool    // by target: false where it could do no better
 	at    time.Time // when to poll next; zero: only on news
-	n     uint64    // orders rooms that are due at the same time: the one polled last comes last
+	n     int64     // its turn among the rooms that are due at the same time
 	index int       // in due, -1 when it is not there
 }
 
@@ -47,6 +47,10 @@ func NewLobby() *Lobby {
 // is full. wake is called once, by Release.Wake, with how much of the wait counts. Poll must be
 // called soon after.
 func (l *Lobby) Enter(r *Request, budget time.Duration, wake func(waited time.Duration), now time.Time) bool {
+	if q := r.room; q != nil && q.scout == r.waiter {
+		// Somebody else probes. Of several rooms that wait for one probe this one is next.
+		q.n = l.turn(-1)
+	}
 	l.Leave(r, now)
 	q := l.room(r)
 	if r.firstWait.IsZero() {
@@ -61,6 +65,13 @@ func (l *Lobby) Enter(r *Request, budget time.Duration, wake func(waited time.Du
 	return in
 }
 
+// turn returns one behind all others, or before them.
+func (l *Lobby) turn(way int64) int64 {
+	i := (way + 1) / 2
+	l.turns[i] += way
+	return l.turns[i]
+}
+
 // room finds or makes the room of a request.
 func (l *Lobby) room(r *Request) *planRoom {
 	list := l.rooms[r.plan.Name]
@@ -69,8 +80,7 @@ func (l *Lobby) room(r *Request) *planRoom {
 			return q
 		}
 	}
-	l.polls++
-	q := &planRoom{plan: r.plan, n: l.polls, index: -1}
+	q := &planRoom{plan: r.plan, n: l.turn(+1), index: -1}
 	q.limit, q.maxWait = r.plan.Limits.WaitingRoom, r.plan.Limits.MaxWait
 	q.fit = make([]bool, len(r.plan.Targets))
 	for i := range q.fit {
@@ -153,15 +163,16 @@ func (l *Lobby) Poll(now time.Time) (out []Release, again time.Time) {
 			break
 		}
 		s, recovery := q.standing(now)
+		before := q.scout
 		let, next := q.poll(s, recovery, now)
 		out = append(out, let...)
 		if len(q.waiters) == 0 && q.scout == nil {
 			l.close(q)
 			continue
 		}
-		// Rooms take turns: of several that wait for one probe, another one sends it next.
-		l.polls++
-		q.n = l.polls
+		if q.scout != nil && q.scout != before {
+			q.n = l.turn(+1)
+		}
 		l.pollAt(q, next)
 	}
 	if len(l.due) > 0 {

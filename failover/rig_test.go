@@ -7,13 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"omniroute/resilience"
 )
 
 // epoch is when every test's virtual clock starts.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// rig is an engine on a virtual clock. A probe's lease lasts for hours, so that a permit that was
+// rig is an engine on a virtual clock. A probe's lease lasts for a year, so that a permit that was
 // never settled shows.
 type rig struct {
 	*resilience.Engine
@@ -21,10 +23,10 @@ type rig struct {
 	held map[string]resilience.Permit
 }
 
-func newRig(t testing.TB, p resilience.Policy) *rig {
+func newRig(t rapid.TB, p resilience.Policy) *rig {
 	t.Helper()
 	r := &rig{now: epoch, held: map[string]resilience.Permit{}}
-	p.Breaker.ProbeLease = 10 * time.Hour
+	p.Breaker.ProbeLease = 365 * 24 * time.Hour
 	e, err := resilience.New(resilience.Options{Config: resilience.Config{Policy: p}, Now: func() time.Time { return r.now }})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +42,7 @@ func key(s string) resilience.Key {
 
 // plan reads targets "provider/connection/model", with "@window" where it is known. The next
 // entry begins where provider or model change.
-func (r *rig) plan(t testing.TB, l Limits, targets ...string) *Plan {
+func (r *rig) plan(t rapid.TB, l Limits, targets ...string) *Plan {
 	t.Helper()
 	p := Plan{Name: "test", Limits: l, Ordered: true}
 	for i, s := range targets {
@@ -253,6 +255,6 @@ func (r *rig) settled(t testing.TB, p *Plan) {
 			t.Errorf("a permit was never settled: %v", err)
 			continue
 		}
-		permit.Success()
+		permit.Neutral()
 	}
 }
