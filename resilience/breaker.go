@@ -67,10 +67,10 @@ func (g *gate) owns(model string, p *Policy, now instant) bool {
 // withMoved notes a failure of a model that is its own; those that are forgotten leave.
 func (g gate) withMoved(model string, p *Policy, now instant) gate {
 	return g.breaker(func(s *breakerState) {
-		kept := slices.DeleteFunc(slices.Clone(s.moved), func(m movedModel) bool {
+		s.moved = slices.DeleteFunc(slices.Clone(s.moved), func(m movedModel) bool {
 			return m.model == model || now-m.at >= p.Cooldown.ForgetAfter
 		})
-		s.moved = append(kept, movedModel{model, now})
+		s.moved = append(s.moved, movedModel{model, now})
 	})
 }
 

@@ -182,7 +182,7 @@ func TestBreakerSuccessThreshold(t *testing.T) {
 func TestBreakerMaxBackoffMultiplier(t *testing.T) {
 	t.Parallel()
 	for multiplier, want := range map[float64][]time.Duration{
-		1: {30, 30, 30, 30, 30, 30}, 4: {30, 30, 30, 60, 120, 120}, 3: {30, 30, 30, 60, 90, 90},
+		1: seconds(30, 30, 30, 30, 30, 30), 4: seconds(30, 30, 30, 60, 120, 120), 3: seconds(30, 30, 30, 60, 90, 90),
 	} {
 		r := newRig(t, policy(func(p *Policy) {
 			p.Breaker.MaxBackoffMultiplier = multiplier
@@ -191,8 +191,8 @@ func TestBreakerMaxBackoffMultiplier(t *testing.T) {
 		r.trip("p")
 		at := time.Duration(0)
 		for _, w := range want {
-			r.refusedFor("p/q/r", LayerBreaker, KindServerError, w*sec)
-			at += w * sec
+			r.refusedFor("p/q/r", LayerBreaker, KindServerError, w)
+			at += w
 			r.at(at)
 			r.takeAs("p/a/m0", probing).Failure(err500)
 		}

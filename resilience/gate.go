@@ -129,13 +129,14 @@ func (g *gate) knows(id uint64) bool {
 
 // lend adds a lease; leases that ran out make room first.
 func (g gate) lend(l lease, now instant) gate {
-	next := make([]lease, 0, len(g.leases)+1)
-	for _, x := range g.leases {
+	held := g.leases
+	g.leases = make([]lease, 0, len(held)+1)
+	for _, x := range held {
 		if now < x.until {
-			next = append(next, x)
+			g.leases = append(g.leases, x)
 		}
 	}
-	g.leases = append(next, l)
+	g.leases = append(g.leases, l)
 	return g
 }
 

@@ -10,10 +10,10 @@ import (
 
 func TestBackoffTable(t *testing.T) {
 	t.Parallel()
-	want := []time.Duration{1, 2, 4, 8, 16, 32, 64, 120, 120, 120}
+	want := seconds(1, 2, 4, 8, 16, 32, 64, 120, 120, 120)
 	for level, w := range want {
-		if got := CalculateBackoffCooldown(float64(level)); got != w*sec {
-			t.Errorf("level %d: %v, want %vs", level, got, int(w))
+		if got := CalculateBackoffCooldown(float64(level)); got != w {
+			t.Errorf("level %d: %v, want %v", level, got, w)
 		}
 	}
 	for _, c := range []struct {
@@ -56,9 +56,9 @@ func TestLadder(t *testing.T) { // C014, C127
 	t.Parallel()
 	r := newRig(t, Options{})
 	at := time.Duration(0)
-	for i, want := range []time.Duration{0, 1, 3, 7, 15, 31, 63, 127, 247, 367} {
-		if at != want*sec {
-			t.Fatalf("try %d comes at %v, want %vs", i, at, int(want))
+	for i, want := range seconds(0, 1, 3, 7, 15, 31, 63, 127, 247, 367) {
+		if at != want {
+			t.Fatalf("try %d comes at %v, want %v", i, at, want)
 		}
 		r.at(at)
 		r.fail("p/a/m", err429)
@@ -89,24 +89,24 @@ func TestLadderByKind(t *testing.T) {
 		v    Verdict
 		want []time.Duration
 	}{
-		{"transient is capped", Options{}, account(KindServerError), []time.Duration{1, 2, 4, 8, 16, 30, 30}},
-		{"unknown is server_error", Options{}, account(KindUnknown), []time.Duration{1, 2, 4, 8, 16, 30, 30}},
-		{"quota", Options{}, account(KindQuotaExhausted), []time.Duration{300, 300, 300}},
-		{"auth", Options{}, account(KindAuth), []time.Duration{120, 120}},
-		{"billing", Options{}, account(KindBilling), []time.Duration{1, 2, 4, 8, 16, 32, 64, 120, 120}},
+		{"transient is capped", Options{}, account(KindServerError), seconds(1, 2, 4, 8, 16, 30, 30)},
+		{"unknown is server_error", Options{}, account(KindUnknown), seconds(1, 2, 4, 8, 16, 30, 30)},
+		{"quota", Options{}, account(KindQuotaExhausted), seconds(300, 300, 300)},
+		{"auth", Options{}, account(KindAuth), seconds(120, 120)},
+		{"billing", Options{}, account(KindBilling), seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
 		{"a kind's own base below the cap", policy(func(p *Policy) {
 			p.Cooldown.CooldownByKind = map[Kind]time.Duration{KindRateLimit: 50 * sec}
-		}), err429, []time.Duration{50, 100, 120}},
+		}), err429, seconds(50, 100, 120)},
 		{"a kind's own base lifts the transient cap", policy(func(p *Policy) {
 			p.Cooldown.CooldownByKind = map[Kind]time.Duration{KindTimeout: 45 * sec}
-		}), account(KindTimeout), []time.Duration{45, 45}},
+		}), account(KindTimeout), seconds(45, 45)},
 		{"a zero entry means none", policy(func(p *Policy) {
 			p.Cooldown.CooldownByKind = map[Kind]time.Duration{KindQuotaExhausted: 0}
-		}), account(KindQuotaExhausted), []time.Duration{1, 2}},
+		}), account(KindQuotaExhausted), seconds(1, 2)},
 		{"an operator rule's base", Options{}, Verdict{Scope: ScopeConnection, Kind: KindQuotaExhausted, Cooldown: 40 * sec},
-			[]time.Duration{40, 80, 120}},
+			seconds(40, 80, 120)},
 		{"a constant rule", Options{}, Verdict{Scope: ScopeConnection, Kind: KindQuotaExhausted, Cooldown: time.Hour, Constant: true},
-			[]time.Duration{3600, 3600}},
+			seconds(3600, 3600)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -114,10 +114,10 @@ func TestLadderByKind(t *testing.T) {
 			at := time.Duration(0)
 			for i, want := range c.want {
 				r.fail("p/a/m", c.v)
-				if left := r.refused("p/a/m").Until.Sub(r.clock.Now()); left != want*sec {
-					t.Fatalf("exclusion %d lasts %v, want %v", i, left, want*sec)
+				if left := r.refused("p/a/m").Until.Sub(r.clock.Now()); left != want {
+					t.Fatalf("exclusion %d lasts %v, want %v", i, left, want)
 				}
-				at += want * sec
+				at += want
 				r.at(at)
 			}
 		})

@@ -101,8 +101,8 @@ func nextLock(last time.Duration, r report, p *Policy) time.Duration {
 // failed adds one failure and drops those that left the window.
 func (g gate) failed(now instant, p *Policy) gate {
 	return g.locking(func(s *lockoutState) {
-		recent := slices.DeleteFunc(slices.Clone(s.recent), func(t instant) bool { return now-t > p.Lockout.AttemptWindow })
-		s.recent = append(recent, now)
+		s.recent = slices.DeleteFunc(slices.Clone(s.recent), func(t instant) bool { return now-t > p.Lockout.AttemptWindow })
+		s.recent = append(s.recent, now)
 		if n := len(s.recent) - p.Lockout.MaxAttempts; n > 0 {
 			s.recent = s.recent[n:]
 		}

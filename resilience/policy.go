@@ -163,19 +163,19 @@ func (p Policy) Validate() error {
 	b, c, l := p.Breaker, p.Cooldown, p.Lockout
 	d := p.Defaults()
 	for _, err := range []error{
-		atLeast("breaker failure threshold", b.FailureThreshold, 0),
-		atLeast("breaker degraded threshold", b.DegradedThreshold, 0),
-		atLeast("breaker half-open requests", b.HalfOpenRequests, 0),
-		atLeast("breaker success threshold", b.SuccessThreshold, 0),
+		notNegative("breaker failure threshold", b.FailureThreshold),
+		notNegative("breaker degraded threshold", b.DegradedThreshold),
+		notNegative("breaker half-open requests", b.HalfOpenRequests),
+		notNegative("breaker success threshold", b.SuccessThreshold),
 		within("breaker reset timeout", b.ResetTimeout),
 		within("breaker probe lease", b.ProbeLease),
 		within("cooldown base", c.Base),
 		within("cooldown max", c.Max),
 		within("cooldown max transient", c.MaxTransient),
 		within("cooldown forget-after", c.ForgetAfter),
-		atLeast("cooldown max level", c.MaxLevel, 0),
-		atLeast("cooldown transient-after", c.TransientAfter, 0),
-		atLeast("lockout max attempts", l.MaxAttempts, 0),
+		notNegative("cooldown max level", c.MaxLevel),
+		notNegative("cooldown transient-after", c.TransientAfter),
+		notNegative("lockout max attempts", l.MaxAttempts),
 		within("lockout attempt window", l.AttemptWindow),
 		within("lockout duration", l.LockoutDuration),
 		within("lockout max", l.MaxLockout),
@@ -230,9 +230,9 @@ func neverTrips(p Policy) error {
 	return nil
 }
 
-func atLeast(what string, v, least int) error {
-	if v < least {
-		return fmt.Errorf("%s %d: it must not be below %d", what, v, least)
+func notNegative(what string, v int) error {
+	if v < 0 {
+		return fmt.Errorf("%s %d: it must not be below 0", what, v)
 	}
 	return nil
 }

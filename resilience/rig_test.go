@@ -248,3 +248,12 @@ func policy(change func(*Policy)) Options {
 	change(&p)
 	return Options{Config: Config{Policy: p}}
 }
+
+// seconds turns numbers into durations, for tables.
+func seconds(ns ...int) []time.Duration {
+	ds := make([]time.Duration, len(ns))
+	for i, n := range ns {
+		ds[i] = time.Duration(n) * time.Second
+	}
+	return ds
+}

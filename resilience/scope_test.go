@@ -183,8 +183,8 @@ func TestV5TheBreakerGoverns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, noEarly)
 	// Connection a cools by the ladder to 30 s and more, transiently; then the breaker opens.
-	for _, at := range []time.Duration{0, 1, 3, 7, 15} {
-		r.at(at * sec)
+	for _, at := range seconds(0, 1, 3, 7, 15) {
+		r.at(at)
 		r.RecordFailure(target("p/a/m1"), account(KindServerError))
 	}
 	r.at(20 * sec)

@@ -57,8 +57,8 @@ func TestV4SlowNeighboursAreNoEvidence(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, Options{})
 	r.take("p/a/n").Waited()
-	for i := range time.Duration(5) {
-		r.at(i * 10 * sec)
+	for _, at := range seconds(0, 10, 20, 30, 40) {
+		r.at(at)
 		r.fail("p/a/m", down(KindServerError))
 	}
 	r.wantState("p", Open, 5)

@@ -29,26 +29,26 @@ func (t *Target) acquire(alone bool) (Permit, error) {
 // Check returns the exclusion that Acquire would meet now, and false where it would admit. It
 // changes nothing.
 func (t *Target) Check() (Exclusion, bool) {
-	x, a, _ := t.check(false)
+	x, a := t.check(false)
 	return x, a == refused
 }
 
 // Standing is Check for one who plans: it also tells whether admission would be as a probe.
 func (t *Target) Standing(alone bool) (x Exclusion, out, asProbe bool) {
-	x, a, _ := t.check(alone)
+	x, a := t.check(alone)
 	return x, a == refused, a == probe || a == recheck
 }
 
-func (t *Target) check(alone bool) (x Exclusion, a answerKind, as [4]answer) {
+func (t *Target) check(alone bool) (x Exclusion, a answerKind) {
 	if t.unknown() {
-		return x, free, as
+		return x, free
 	}
 	e := t.engine
 	clock := e.opts.Now()
 	e.mu.Lock()
-	x, a, as = e.peek(t).decide(alone, clock)
+	x, a, _ = e.peek(t).decide(alone, clock)
 	e.mu.Unlock()
-	return x, a, as
+	return x, a
 }
 
 // unknown reports that nothing is known against the target, without a lock.
