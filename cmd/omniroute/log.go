@@ -15,7 +15,7 @@ func logger(w io.Writer) *slog.Logger {
 	if !terminal(w) {
 		return slog.New(slog.NewTextHandler(w, nil))
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{TimeFormat: time.TimeOnly, NoColor: !colours(w)}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{TimeFormat: time.TimeOnly, NoColor: !colours(w)}))
 }
 
 func terminal(w io.Writer) bool {

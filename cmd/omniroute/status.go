@@ -76,7 +76,7 @@ func watchStatus(ctx context.Context, out io.Writer, client *admin.Client) error
 		default:
 			style.Status(&page, st, client.Address())
 		}
-		if err := draw(out, page.Bytes()); err != nil {
+		if err := draw(out, page.Bytes(), terminal(out)); err != nil {
 			return err
 		}
 		select {
@@ -87,10 +87,10 @@ func watchStatus(ctx context.Context, out io.Writer, client *admin.Client) error
 	}
 }
 
-// draw puts a page over the one before on a terminal, and below it elsewhere. Each line is
-// overwritten and then cut, so that nothing flickers.
-func draw(out io.Writer, page []byte) error {
-	if !terminal(out) {
+// draw puts a page below the one before or, in place, over it: each line is overwritten and then
+// cut, and so is what is left of the old page, so that nothing flickers.
+func draw(out io.Writer, page []byte, inPlace bool) error {
+	if !inPlace {
 		_, err := out.Write(append(page, '\n'))
 		return err
 	}

@@ -273,7 +273,7 @@ func TestRefusals(t *testing.T) {
 		{"POST", "reset", `{"scope": "all", "provder": "x"}`, 400, `unknown field \"provder\"; the fields are scope, provider`},
 		{"POST", "reset", `{"scope": 7}`, 400, `scope must be a string, not a number`},
 		{"POST", "reset", `{}`, 400, `scope is missing; it is provider, connection, model or all`},
-		{"POST", "reset", `{"scope": "modle"}`, 400, `scope \"modle\" is none`},
+		{"POST", "reset", `{"scope": "mode"}`, 400, `scope \"mode\" is none`},
 		{"POST", "reset", `{"scope": "provider"}`, 400, `provider is missing: scope provider needs provider`},
 		{"POST", "reset", `{"scope": "connection", "provider": "acme"}`, 400, `connection is missing: scope connection needs provider and connection`},
 		{"POST", "reset", `{"scope": "model", "provider": "acme"}`, 400, `model is missing`},

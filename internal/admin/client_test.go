@@ -28,7 +28,7 @@ func TestClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []*Client{byAddress, byURL} {
-		defer c.Close()
+		t.Cleanup(c.Close)
 		if c.Address() != srv.URL {
 			t.Errorf("address %s, want %s", c.Address(), srv.URL)
 		}
@@ -72,7 +72,7 @@ func TestClientErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(c.Close)
 		if _, _, err = c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "a wrong token") {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}

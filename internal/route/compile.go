@@ -23,7 +23,7 @@ func planName(res config.Resolution) string {
 
 // reuse finds a route that was made for another dialect and is right for this one too: what
 // differs between dialects is only what each target is spoken to in.
-func (r *Router) reuse(made []*Route, d catalog.Dialect, res config.Resolution) *Route {
+func reuse(made []*Route, d catalog.Dialect) *Route {
 	for _, route := range made {
 		if !slices.ContainsFunc(route.Plan.Targets, func(t failover.Target) bool {
 			up := t.Data.(*Upstream)

@@ -91,7 +91,7 @@ func New(cfg *config.Config, e *resilience.Engine, old *Router) (*Router, error)
 			if err != nil {
 				return nil, err
 			}
-			route := r.reuse(made, d, res)
+			route := reuse(made, d)
 			if route == nil {
 				turn := r.turns[planName(res)]
 				if turn == nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,19 +42,24 @@ func listen(at config.Address) (net.Listener, error) {
 // clearSocket removes a socket that a killed process has left behind.
 func clearSocket(path string) error {
 	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return nil // the listener says what is wrong, if anything is
+		return fmt.Errorf("cannot look for the socket %s; choose another path with `listen`: %w", path, err)
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
 		return fmt.Errorf("%s is there and is no socket; choose another path with `listen`", path)
 	}
-	c, err := net.DialTimeout("unix", path, time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err == nil {
 		c.Close()
 		return fmt.Errorf("another program listens on unix:%s, maybe another omniroute; stop it, or choose another address with `listen`", path)
 	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return nil
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return os.Remove(path)
 	}
-	return os.Remove(path)
+	return nil // who listens there cannot be known; the listener says what is wrong
 }

@@ -164,7 +164,7 @@ func (m *Main) serve() {
 	m.http = &http.Server{
 		Handler: m, BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
 	}
 	go func() {
 		defer close(m.served)

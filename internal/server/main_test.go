@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,7 +41,7 @@ func TestServe(t *testing.T) {
 	if !strings.Contains(text, `"outcome":"failed"`) || !strings.Contains(text, `"kind":"rate_limit"`) {
 		t.Errorf("attempts: %s", text)
 	}
-	for path, status := range map[string]int{"/healthz": 200, "/readyz": 200, "/v1/models": 200, "/v1/nothing": 404, "/admin/v1/nothing": 404} {
+	for path, status := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/v1/models": 200, "/v1/nothing": 404, "/admin/v1/nothing": 404} {
 		if code, text := g.call("GET", path, ""); code != status {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
@@ -140,7 +141,7 @@ func TestUnixSocket(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	c := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
+	c := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
 	defer c.CloseIdleConnections()
 	resp, err := c.Get("http://localhost/readyz")
 	if err != nil || resp.StatusCode != 200 {

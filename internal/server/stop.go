@@ -28,6 +28,8 @@ func (e *CutError) Error() string {
 
 // Stop ends the gateway: /readyz says no, new requests are refused, and those that run may finish
 // until ctx ends; then they are cut and a *CutError says so. The state is written in any case.
+//
+// A gateway that did not start, or is stopped, needs no stop; then Stop does nothing.
 func (m *Main) Stop(ctx context.Context) error {
 	cut, err := m.stop(ctx)
 	if cut > 0 {
@@ -38,7 +40,14 @@ func (m *Main) Stop(ctx context.Context) error {
 
 // stop also returns how many requests were cut.
 func (m *Main) stop(ctx context.Context) (cut int, err error) {
-	m.draining.Store(true)
+	select {
+	case <-m.loaded:
+	default:
+		return 0, nil
+	}
+	if m.draining.Swap(true) {
+		return 0, nil
+	}
 	if m.watch != nil {
 		m.watch.stop()
 	}
