@@ -112,13 +112,16 @@ func (w *writer) result(r *neutral.Result) ([]part, error) {
 		name = w.named[r.ID]
 	}
 	if name == "" {
-		return nil, neutral.Unsupported("messages", "have a result of a tool whose call %s is not among them", r.ID)
+		return nil, neutral.Unsupported("messages", "has a result of a tool whose call %s is not among them", r.ID)
 	}
 	text := neutral.Text(r.Parts, "\n")
 	f := &functionResponse{ID: r.ID, Name: name}
-	if r.Error {
+	switch {
+	case r.Error:
 		f.Response = neutral.Encode(map[string]string{"error": text})
-	} else {
+	case strings.Trim(text, " \t\r\n") == "":
+		f.Response = neutral.Encode(map[string]string{"result": text})
+	default:
 		f.Response = neutral.Object(text, "result")
 	}
 	out := []part{{FunctionResponse: f}}
@@ -157,7 +160,7 @@ func writePart(p *neutral.Part) (part, bool, error) {
 		return part{InlineData: &blob{MimeType: mimeOf(p), Data: m.Data}}, true, nil
 	}
 	if strings.HasPrefix(m.URL, "http") && !opens(m.URL) {
-		return part{}, false, neutral.Unsupported("messages", "name %s by its address, which Google's API does not open; send it as base64", [...]string{
+		return part{}, false, neutral.Unsupported("messages", "names %s by its address, which Google's API does not open; send it as base64", [...]string{
 			neutral.PartImage: "an image", neutral.PartFile: "a document", neutral.PartAudio: "a sound"}[p.Kind])
 	}
 	return part{FileData: &fileData{MimeType: m.Type, FileURI: m.URL}}, true, nil

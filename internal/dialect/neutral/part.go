@@ -79,7 +79,7 @@ func (c *Call) Object() json.RawMessage {
 // Object returns a text that is a JSON object as it is, an empty text as {}, and any other
 // text as the one member of an object.
 func Object(text, member string) json.RawMessage {
-	trimmed := strings.TrimSpace(text)
+	trimmed := strings.Trim(text, " \t\r\n")
 	switch {
 	case trimmed == "":
 		return json.RawMessage("{}")

@@ -190,7 +190,7 @@ func writePart(p *neutral.Part) (contentPart, error) {
 		case m.Text != "":
 			return contentPart{Type: "text", Text: titled(m)}, nil
 		case m.URL != "":
-			return contentPart{}, neutral.Unsupported("messages", "have a document by its address, which a chat API cannot open")
+			return contentPart{}, neutral.Unsupported("messages", "has a document by its address, which a chat API cannot open")
 		}
 		f := &file{Filename: m.Name, FileData: m.DataURL()}
 		if f.Filename == "" {
@@ -199,7 +199,7 @@ func writePart(p *neutral.Part) (contentPart, error) {
 		return contentPart{Type: "file", File: f}, nil
 	case neutral.PartAudio:
 		if m.Data == "" {
-			return contentPart{}, neutral.Unsupported("messages", "have a sound by its address, which a chat API cannot open")
+			return contentPart{}, neutral.Unsupported("messages", "has a sound by its address, which a chat API cannot open")
 		}
 		return contentPart{Type: "input_audio", InputAudio: &inputAudio{Data: m.Data, Format: audioFormat(m.Type)}}, nil
 	}

@@ -280,7 +280,23 @@ func (w *eventWriter) End(dst []byte) []byte {
 	return w.event(dst, kind, append([]byte(`,"response":`), neutral.Encode(r)...))
 }
 
-// Fail implements neutral.EventWriter.
+// Fail implements neutral.EventWriter. The failed response holds the items that are whole and the
+// text that has come, never a call that is not whole.
 func (w *eventWriter) Fail(dst []byte, r *dialect.ErrorReport) []byte {
-	return appendFailure(dst, r, w.number, w.id, w.c.ModelOr(w.model))
+	dst = w.begin(dst)
+	var output []item
+	for place, it := range w.done {
+		switch o := w.open; {
+		case it != nil:
+			output = append(output, *it)
+		case o != nil && o.place == place && o.item.Type == "message":
+			part := o.item
+			part.Status = "incomplete"
+			if o.growing {
+				part.Content = append(part.Content, said(o.kind == neutral.EventRefusal, string(o.text)))
+			}
+			output = append(output, part)
+		}
+	}
+	return appendFailure(dst, r, w.number, w.id, w.c.ModelOr(w.model), output)
 }

@@ -182,7 +182,7 @@ func writePiece(p *neutral.Part, role neutral.Role) (piece, error) {
 		}
 		return c, nil
 	case neutral.PartAudio:
-		return piece{}, neutral.Unsupported("messages", "have sound, which the Responses API does not take")
+		return piece{}, neutral.Unsupported("messages", "has sound, which the Responses API does not take")
 	case neutral.PartRefusal:
 		if role == neutral.RoleAssistant {
 			return piece{Type: "refusal", Refusal: &p.Text}, nil

@@ -88,5 +88,5 @@ func (Dialect) ErrorStatus(r *dialect.ErrorReport) int { return r.StatusCode() }
 
 // ErrorEvent returns the events that end a stream of which nothing is known.
 func (Dialect) ErrorEvent(r *dialect.ErrorReport) []byte {
-	return appendFailure(nil, r, 0, "", "")
+	return appendFailure(nil, r, 0, "", "", nil)
 }

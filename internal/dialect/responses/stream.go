@@ -16,7 +16,24 @@ type stream struct {
 	op     dialect.Operation
 	answer dialect.Answer
 	number int64 // of the next event
-	usage  dialect.Usage
+	texts  []streamedText
+}
+
+// streamedText is the text of one message so far, for an answer that fails.
+type streamedText struct {
+	place int64
+	id    string
+	text  []byte
+}
+
+func (st *stream) keep(e *event) {
+	for i := range st.texts {
+		if t := &st.texts[i]; t.place == e.place {
+			t.text = append(t.text, e.delta...)
+			return
+		}
+	}
+	st.texts = append(st.texts, streamedText{e.place, string(e.item), append([]byte(nil), e.delta...)})
 }
 
 var _ dialect.Failer = (*stream)(nil)
@@ -61,6 +78,8 @@ func (st *stream) take(e *event, data []byte) dialect.Observation {
 		a.Usage, o.UsageReported = u, true
 	}
 	switch e.kind {
+	case "response.output_text.delta":
+		st.keep(e)
 	case "error", "response.failed":
 		a.Error = true
 		return dialect.Observation{Error: true, Envelope: data}
@@ -95,13 +114,18 @@ func (st *stream) Answer() dialect.Answer {
 
 // ErrorEvent implements dialect.Failer: the failure goes on with the stream's id and numbers.
 func (st *stream) ErrorEvent(r *dialect.ErrorReport) []byte {
-	return appendFailure(nil, r, st.number, st.answer.ID, st.answer.Model)
+	var output []item
+	for _, t := range st.texts {
+		output = append(output, item{Type: "message", ID: t.id, Status: "incomplete", Role: "assistant", Content: contents{said(false, string(t.text))}})
+	}
+	return appendFailure(nil, r, st.number, st.answer.ID, st.answer.Model, output)
 }
 
 // event is what one event's data says to a judge.
 type event struct {
 	kind              string
-	number            int64
+	number, place     int64
+	item, delta       []byte // the item's id, and a text's delta
 	failed            bool
 	content, toolCall bool
 	response          response
@@ -115,7 +139,7 @@ func scanEvent(data []byte) (event, bool) {
 		return e, false
 	}
 	var said bool // a delta or a finished text that is not empty
-	var item part
+	var it part
 	for ok := s.Object(); ok; ok = s.More('}') {
 		switch key := s.Key(); string(key) {
 		case "type":
@@ -124,10 +148,17 @@ func scanEvent(data []byte) (event, bool) {
 			if n, ok := s.Int(); ok {
 				e.number = n
 			}
-		case "delta", "text", "arguments", "refusal":
+		case "output_index":
+			e.place, _ = s.Int()
+		case "item_id":
+			e.item = s.Text()
+		case "delta":
+			e.delta = s.Text()
+			said = len(e.delta) > 0 || said
+		case "text", "arguments", "refusal":
 			said = s.NonEmptyString() || said
 		case "item":
-			item = scanItem(&s)
+			it = scanItem(&s)
 		case "response":
 			e.response = scanResponse(&s)
 		case "error":
@@ -144,9 +175,9 @@ func scanEvent(data []byte) (event, bool) {
 		e.content = true
 		e.toolCall = e.kind == "response.function_call_arguments.delta" || e.kind == "response.custom_tool_call_input.delta"
 	case e.kind == "response.output_item.added":
-		e.content, e.toolCall = item.toolCall, item.toolCall // a call has its name from the first
+		e.content, e.toolCall = it.toolCall, it.toolCall // a call has its name from the first
 	case e.kind == "response.output_item.done":
-		e.content, e.toolCall = item.content, item.toolCall
+		e.content, e.toolCall = it.content, it.toolCall
 	}
 	return e, true
 }

@@ -1,0 +1,122 @@
+package translate
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"omniroute/internal/dialect"
+)
+
+var update = flag.Bool("update", false, "write what the transcripts give into them")
+
+// TestTranscripts translates what is in testdata. A file's name says what it is:
+// NAME.FROM.TO.request is a client's body in FROM for an upstream of TO, .answer and .stream are what
+// such an upstream answers. Each is followed by NAME.want with what comes of it.
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out []txtar.File
+			for i := 0; i < len(archive.Files); i++ {
+				given, want := archive.Files[i], ""
+				if i+1 < len(archive.Files) && strings.HasSuffix(archive.Files[i+1].Name, ".want") {
+					i++
+					want = string(archive.Files[i].Data)
+				}
+				got := transcript(t, given)
+				name, _, _ := strings.Cut(given.Name, ".")
+				out = append(out, given, txtar.File{Name: name + ".want", Data: []byte(got)})
+				if diff := cmp.Diff(want, got); diff != "" && !*update {
+					t.Errorf("%s:\n%s", given.Name, diff)
+				}
+			}
+			if *update {
+				archive.Files = out
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func transcript(t *testing.T, given txtar.File) string {
+	t.Helper()
+	words := strings.Split(given.Name, ".")
+	if len(words) != 4 {
+		t.Fatalf("%s: want NAME.FROM.TO.KIND", given.Name)
+	}
+	from, to, kind := Dialect(words[1]), Dialect(words[2]), words[3]
+	body := []byte(`{"model":"m","messages":[],"input":"","contents":[]}`)
+	if kind == "request" {
+		body = given.Data
+	}
+	model := "m-1"
+	var named struct{ Model string }
+	if json.Unmarshal(body, &named) == nil && strings.Contains(named.Model, "-") {
+		model = named.Model
+	}
+	asked := &dialect.Request{Body: []byte(`{"model":"m"}`), Stream: kind == "stream", IncludeUsage: true}
+	if kind == "request" {
+		path := map[string]string{"openai": "/v1/chat/completions", "responses": "/v1/responses", "anthropic": "/v1/messages",
+			"gemini": "/v1beta/models/m:generateContent"}[from.Name()]
+		if strings.HasPrefix(words[0], "count-") {
+			path = map[string]string{"responses": "/v1/responses/input_tokens", "anthropic": "/v1/messages/count_tokens", "gemini": "/v1beta/models/m:countTokens"}[from.Name()]
+		}
+		if strings.HasPrefix(words[0], "embed-") {
+			path = map[string]string{"openai": "/v1/embeddings", "gemini": "/v1beta/models/m:batchEmbedContents"}[from.Name()]
+		}
+		var err error
+		if asked, err = from.ReadRequest(path, body); err != nil {
+			return "refused: " + err.Error() + "\n"
+		}
+	} else {
+		asked.Path = "/v1/chat/completions"
+		asked.Body = []byte(`{"model":"m","messages":[{"role":"user","content":"q"}],"input":"q","max_tokens":5,"contents":[{"parts":[{"text":"q"}]}]}`)
+	}
+	tr, err := New(from, to, asked, Options{Model: model, Now: time.Unix(1700000000, 0), ID: "req.1"})
+	if err != nil {
+		return "refused: " + err.Error() + "\n"
+	}
+	switch kind {
+	case "request":
+		var out bytes.Buffer
+		out.WriteString(tr.Path() + "\n")
+		for _, h := range tr.Header() {
+			out.WriteString(h[0] + ": " + h[1] + "\n")
+		}
+		if err := json.Indent(&out, tr.Body(), "", " "); err != nil {
+			t.Fatal(err)
+		}
+		return out.String() + "\n"
+	case "answer":
+		out, err := tr.Answer(given.Data)
+		if err != nil {
+			return "unusable: " + err.Error() + "\n"
+		}
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, out, "", " "); err != nil {
+			t.Fatal(err)
+		}
+		return pretty.String() + "\n"
+	}
+	return string(pump(from, to, tr, given.Data))
+}

@@ -1,0 +1,193 @@
+// Package translate carries one attempt's request and answer between two dialects, over the
+// neutral form that both of them read and write. It is pure: the same request and answer become
+// the same bytes. It judges nothing; the upstream's own dialect does that with the upstream's
+// own events, so that a relay has one set of rules.
+package translate
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/anthropic"
+	"omniroute/internal/dialect/gemini"
+	"omniroute/internal/dialect/neutral"
+	"omniroute/internal/dialect/openai"
+	"omniroute/internal/dialect/responses"
+)
+
+var codecs = []neutral.Codec{openai.Dialect{}, responses.Dialect{}, anthropic.Dialect{}, gemini.Dialect{}}
+
+// Dialect returns the dialect of a name in the config, nil when there is none.
+func Dialect(name string) dialect.Dialect {
+	if c := codecOf(name); c != nil {
+		return c
+	}
+	return nil
+}
+
+func codecOf(name string) neutral.Codec {
+	for _, c := range codecs {
+		if c.Name() == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Options say what a translation cannot know from the request.
+type Options struct {
+	// Model is what the upstream is asked for.
+	Model string
+	// Now is the time of the request, for dialects that tell it to clients.
+	Now time.Time
+	// ID is unique to the request. Ids that an upstream leaves out are made from it.
+	ID string
+}
+
+// Translation is one request in the dialect of one upstream. It may be used for one attempt.
+type Translation struct {
+	from, to neutral.Codec
+	asked    *dialect.Request // as the client wrote it
+	upstream *dialect.Request // as the upstream gets it
+	request  *neutral.Request
+	out      *neutral.Outgoing
+	names    map[string]string // the client's names of tools by ours, where those differ
+	context  neutral.Context
+	embed    *embedding
+}
+
+// New translates a client's request of one dialect for an upstream of another. The error is a
+// *dialect.RequestError when the request cannot be read, and a *neutral.UnsupportedError when
+// the upstream's dialect cannot express it: then this target is to be skipped, for this request.
+// When both dialects are the same, the bytes pass through and New is not to be called.
+func New(from, to dialect.Dialect, asked *dialect.Request, o Options) (*Translation, error) {
+	t := &Translation{from: codecOf(from.Name()), to: codecOf(to.Name()), asked: asked}
+	if t.from == nil || t.to == nil || t.from == t.to {
+		return nil, fmt.Errorf("translate: no translation from %s to %s", from.Name(), to.Name())
+	}
+	t.upstream = &dialect.Request{Operation: asked.Operation, Model: o.Model, Stream: asked.Stream, IncludeUsage: true}
+	t.context = neutral.Context{Asked: asked, Model: o.Model, Now: o.Now, ID: o.ID}
+	var err error
+	switch asked.Operation {
+	case dialect.OpGenerate, dialect.OpCount:
+		err = t.translate(o.Model)
+	case dialect.OpEmbed:
+		t.embed, t.out, err = newEmbedding(t.from, t.to, asked, o.Model)
+		t.context.Request = &neutral.Request{Operation: dialect.OpEmbed, Model: o.Model}
+	default:
+		err = neutral.Unsupported("model", "is served by a provider that does not have %s", asked.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.upstream.Path, t.upstream.Body = t.out.Path, t.out.Body
+	return t, nil
+}
+
+func (t *Translation) translate(model string) error {
+	request, err := t.from.ReadNeutral(t.asked)
+	if err != nil {
+		return err
+	}
+	if len(request.Native) > 0 {
+		return &request.Native[0]
+	}
+	request.Model = model
+	t.names = rename(request, t.to.ToolNames())
+	t.request, t.context.Request = request, request
+	if t.out, err = t.to.WriteRequest(request); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Path returns the path below the provider's base URL, with query.
+func (t *Translation) Path() string { return t.out.Path }
+
+// Body returns the upstream's request.
+func (t *Translation) Body() []byte { return t.out.Body }
+
+// Header returns headers that go with the body, in pairs of canonical name and value.
+func (t *Translation) Header() [][2]string { return t.out.Header }
+
+// Upstream returns the request as the upstream gets it, for its dialect's judgement of the answer.
+func (t *Translation) Upstream() *dialect.Request { return t.upstream }
+
+// Answer returns a complete answer of the upstream in the client's dialect. The error means that
+// the body is not the answer that was asked for, although the upstream's dialect took it for one.
+func (t *Translation) Answer(body []byte) ([]byte, error) {
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
+	if t.embed != nil {
+		return t.embed.answer(body, t.context.Model)
+	}
+	a, ok := t.to.ReadAnswer(&t.context, body)
+	if !ok {
+		return nil, fmt.Errorf("the answer is not one of the %s dialect", t.to.Name())
+	}
+	for i := range a.Parts {
+		if p := &a.Parts[i]; p.Kind == neutral.PartCall {
+			p.Call.Name = t.clientName(p.Call.Name)
+		}
+	}
+	return t.from.WriteAnswer(&t.context, a), nil
+}
+
+func (t *Translation) clientName(name string) string {
+	if own, ok := t.names[name]; ok {
+		return own
+	}
+	return name
+}
+
+// rename gives tools names that the rule allows, and returns the old names by the new ones, nil
+// when all could stay.
+func rename(r *neutral.Request, rule neutral.NameRule) map[string]string {
+	fits := true
+	taken := map[string]bool{}
+	for i := range r.Tools {
+		n := r.Tools[i].Name
+		fits = fits && rule.Fits(n)
+		taken[n] = true
+	}
+	for _, t := range r.Turns { // tools of earlier turns may be gone
+		for i := range t.Parts {
+			if p := &t.Parts[i]; p.Kind == neutral.PartCall {
+				fits = fits && rule.Fits(p.Call.Name)
+			}
+		}
+	}
+	if fits {
+		return nil
+	}
+	old, fresh := map[string]string{}, map[string]string{}
+	name := func(n string) string {
+		if rule.Fits(n) || n == "" {
+			return n
+		}
+		if f, ok := fresh[n]; ok {
+			return f
+		}
+		f := rule.Fit(n, taken)
+		taken[f], fresh[n], old[f] = true, f, n
+		return f
+	}
+	for i := range r.Tools {
+		r.Tools[i].Name = name(r.Tools[i].Name)
+	}
+	for i, n := range r.Choice.Names {
+		r.Choice.Names[i] = name(n)
+	}
+	for _, t := range r.Turns {
+		for i := range t.Parts {
+			switch p := &t.Parts[i]; p.Kind {
+			case neutral.PartCall:
+				p.Call.Name = name(p.Call.Name)
+			case neutral.PartResult:
+				p.Result.Name = name(p.Result.Name)
+			}
+		}
+	}
+	return old
+}
