@@ -1,0 +1,141 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"omniroute/internal/config"
+)
+
+// atStop is what the program may need after shutdown_grace: to cut what is left, and to write the state.
+const atStop = 8 * time.Second
+
+// sample is the packaged configuration, with what the container's environment adds.
+func sample(t *testing.T, env func(string) (string, bool)) (*config.Config, []config.Warning) {
+	t.Helper()
+	c, warnings, err := config.Parse("omniroute.yaml", []byte(read(t, "packaging/omniroute.yaml")), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, warnings
+}
+
+func TestSampleConfiguration(t *testing.T) {
+	t.Parallel()
+	c, warnings := sample(t, everySet)
+	if len(warnings) > 0 {
+		t.Errorf("with everything set: %v", warnings)
+	}
+	if c.Listen.Local() || len(c.ClientKeys) == 0 || c.AdminToken.Empty() {
+		t.Errorf("in a container: listens on %s with %d client keys", c.Listen, len(c.ClientKeys))
+	}
+	// As under systemd: only what is needed is set.
+	c, _ = sample(t, func(name string) (string, bool) {
+		return "x", strings.HasPrefix(name, "OMNIROUTE_") && name != "OMNIROUTE_LISTEN"
+	})
+	if !c.Listen.Local() {
+		t.Errorf("without a word about it, it listens on %s", c.Listen)
+	}
+	if dir := filepath.Dir(c.Store.Path); dir != "/var/lib/omniroute" {
+		t.Errorf("the store lies in %s", dir)
+	}
+}
+
+// TestEnvironmentExample compares the variables of the configuration with those to fill in.
+func TestEnvironmentExample(t *testing.T) {
+	t.Parallel()
+	want := map[string]bool{}
+	for _, m := range regexp.MustCompile(`"\$\{(\w+)`).FindAllStringSubmatch(read(t, "packaging/omniroute.yaml"), -1) {
+		want[m[1]] = m[1] != "OMNIROUTE_LISTEN" // the image sets it
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(read(t, "packaging/environment.example"), -1) {
+		if !want[m[1]] {
+			t.Errorf("environment.example has %s, which the configuration does not use", m[1])
+		}
+		if m[2] != "" {
+			t.Errorf("environment.example has a value for %s", m[1])
+		}
+		delete(want, m[1])
+	}
+	for name, needed := range want {
+		if needed {
+			t.Errorf("environment.example lacks %s", name)
+		}
+	}
+}
+
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	var file struct {
+		Services map[string]struct {
+			Build struct{ Context, Dockerfile string }
+			Grace string `yaml:"stop_grace_period"`
+			Ports []string
+		}
+		Volumes map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "packaging/compose.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	s, ok := file.Services["omniroute"]
+	if !ok {
+		t.Fatalf("the services are %v", file.Services)
+	}
+	if _, err := os.Stat(filepath.Join(root, "packaging", s.Build.Context, s.Build.Dockerfile)); err != nil {
+		t.Error(err)
+	}
+	longEnough(t, "compose.yaml", s.Grace)
+	for _, p := range s.Ports {
+		if !strings.HasPrefix(p, "127.0.0.1:") {
+			t.Errorf("the port %s is open to other machines", p)
+		}
+	}
+}
+
+func TestUnitStopsLateEnough(t *testing.T) {
+	t.Parallel()
+	m := regexp.MustCompile(`(?m)^TimeoutStopSec=(\S+)$`).FindStringSubmatch(read(t, "packaging/omniroute.service"))
+	if m == nil {
+		t.Fatal("the unit has no TimeoutStopSec")
+	}
+	longEnough(t, "omniroute.service", m[1])
+}
+
+func longEnough(t *testing.T, what, text string) {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if c, _ := sample(t, everySet); d < c.ShutdownGrace+atStop {
+		t.Errorf("%s kills the program after %s, though it may take %s and %s to stop", what, d, c.ShutdownGrace, atStop)
+	}
+}
+
+// TestContainerfile: what it copies is there, and it builds with the Go that go.mod asks for.
+func TestContainerfile(t *testing.T) {
+	t.Parallel()
+	text := read(t, "packaging/Containerfile")
+	needs := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))
+	has := regexp.MustCompile(`library/golang:(\d+\.\d+) `).FindStringSubmatch(text)
+	if needs == nil || has == nil || needs[1] != has[1] {
+		t.Errorf("go.mod needs Go %v, the image builds with %v", needs, has)
+	}
+	files := regexp.MustCompile(`(?:go\.mod go\.sum|\bpackaging/\S+\.yaml|\./cmd/\S+)`).FindAllString(text, -1)
+	if len(files) < 4 {
+		t.Errorf("found only %v", files)
+	}
+	for _, names := range files {
+		for _, name := range strings.Fields(names) {
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
