@@ -31,14 +31,14 @@ func (w *where) client(c *cobra.Command) (*admin.Client, error) {
 		}
 		return admin.NewClientURL(w.url, token)
 	}
-	cfg, _, err := server.Find(w.file).Load()
+	cfg, known, err := server.Find(w.file).Look()
 	switch {
 	case errors.Is(err, config.ErrNoKeys):
 		return admin.NewClient(usualAddress, token) // the demo's
 	case err != nil:
 		return nil, err
 	}
-	if !cfg.AdminToken.Empty() {
+	if known && !cfg.AdminToken.Empty() {
 		token = cfg.AdminToken
 	}
 	return admin.NewClient(cfg.Listen, token)

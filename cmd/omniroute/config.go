@@ -111,7 +111,7 @@ func backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "backup FILE", Short: "Copy the store to a new file, while the gateway runs or not", Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
-			cfg, _, err := server.Find(file).Load()
+			cfg, _, err := server.Find(file).Look()
 			if err != nil {
 				return err
 			}

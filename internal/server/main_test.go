@@ -187,3 +187,35 @@ error_rules:
 		t.Fatal(err)
 	}
 }
+
+// TestLook reads a configuration whose secrets are set elsewhere.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "omniroute.yaml")
+	const providers = `
+client_keys: ["${NOT_SET_1}", "${NOT_SET_2}"]
+providers:
+  acme: {base_url: "https://acme.example/v1", connections: [{id: main, api_key: "${NOT_SET_3}"}]}
+`
+	for text, want := range map[string]struct {
+		listen string
+		known  bool
+	}{
+		"listen: 127.0.0.1:4711\nadmin_token: \"${NOT_SET_4}\"" + providers: {"127.0.0.1:4711", false},
+		"admin_token: here" + providers:                                     {"127.0.0.1:20128", true},
+		providers:                                                           {"127.0.0.1:20128", true},
+	} {
+		write(t, file, "#listen:\n"+text)
+		cfg, known, err := Find(file).Look()
+		if err != nil || cfg.Listen.Address != want.listen || known != want.known {
+			t.Errorf("%s: %v %v %v", text, cfg, known, err)
+		}
+		if _, _, err := Find(file).Check(); err == nil {
+			t.Errorf("%s: a check must not pass", text)
+		}
+	}
+	write(t, file, "#listen:\nlisen: x"+providers)
+	if _, _, err := Find(file).Look(); err == nil || !strings.Contains(err.Error(), "lisen") {
+		t.Errorf("%v", err)
+	}
+}

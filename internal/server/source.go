@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 
 	"omniroute/classify"
 	"omniroute/internal/config"
@@ -33,6 +34,34 @@ func Find(path string) Source {
 		path = DefaultFile
 	}
 	return Source{Path: path, Load: func() (*config.Config, []config.Warning, error) { return config.Load(path) }}
+}
+
+// notHere begins the text that stands for a variable which is not set where somebody only looks. The
+// name follows, since some values must differ.
+const notHere = "not-set-here:"
+
+// Look is Load for those who ask about a gateway and run none: variables that are not set here, such
+// as keys that only the gateway's own environment holds, are no error. known is false for an
+// admin token that came from one.
+func (s Source) Look() (cfg *config.Config, known bool, err error) {
+	cfg, _, err = s.Load()
+	if err == nil || s.Path == "" {
+		return cfg, true, err
+	}
+	src, readErr := os.ReadFile(s.Path)
+	if readErr != nil {
+		return nil, false, err
+	}
+	lenient, _, again := config.Parse(s.Path, src, func(name string) (string, bool) {
+		if value, ok := os.LookupEnv(name); ok && value != "" {
+			return value, true
+		}
+		return notHere + name, true
+	})
+	if again != nil {
+		return nil, false, err // something else is wrong too
+	}
+	return lenient, !strings.HasPrefix(lenient.AdminToken.Reveal(), notHere), nil
 }
 
 // Check loads a configuration and checks what the configuration package alone cannot: whether the

@@ -65,7 +65,7 @@ func breakerCell(b resilience.BreakerStatus) cell {
 	}
 	switch b.State {
 	case resilience.Degraded:
-		c = cell{fmt.Sprintf("%s %d/%d%s", b.State, b.Failures, b.FailureThreshold, kind), yellow}
+		c = cell{fmt.Sprintf("%s %d/%d", b.State, b.Failures, b.FailureThreshold), yellow}
 	case resilience.Open:
 		c = cell{fmt.Sprintf("%s %s%s", b.State, duration(b.RetryAfterMs), kind), red}
 	case resilience.HalfOpen:
