@@ -110,19 +110,3 @@ func startOn(cmd *exec.Cmd, cores []int) error {
 	}()
 	return <-started
 }
-
-// Nice sets the scheduling priority of this process's threads and of those that it starts later.
-func Nice(n int) error {
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return err
-	}
-	for _, t := range threads {
-		if id, err := strconv.Atoi(t.Name()); err == nil {
-			if err := unix.Setpriority(unix.PRIO_PROCESS, id, n); err != nil && err != unix.ESRCH {
-				return fmt.Errorf("set the priority to %d: %w", n, err)
-			}
-		}
-	}
-	return nil
-}

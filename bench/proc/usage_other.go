@@ -31,9 +31,6 @@ func Cores() []int {
 	return cores
 }
 
-// Nice returns ErrUnsupported.
-func Nice(int) error { return ErrUnsupported }
-
 func startOn(cmd *exec.Cmd, cores []int) error {
 	if len(cores) > 0 {
 		return ErrUnsupported

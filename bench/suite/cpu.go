@@ -56,7 +56,7 @@ func (b *bench) cpu(ctx context.Context) ([]Row, error) {
 
 func (b *bench) cpuRow(ctx context.Context, c cpuCase) (Row, error) {
 	// Short windows in turn: what else happens on the machine drifts more slowly.
-	rounds, window := pick(b, 25, 4), pick(b, 0.7, 0.5)
+	rounds, window := pick(b, 15, 4), pick(b, 0.7, 0.5)
 	n := int(c.rate * window)
 	for _, s := range []*side{&b.bare, &b.ours} { // warm both up
 		if r := b.offer(ctx, s, c, n); r.Errors() > 0 {

@@ -25,7 +25,7 @@ type latencies struct {
 
 // ttft compares the time to the first token at half of what the gateway can do.
 func (b *bench) ttft(ctx context.Context) ([]Row, error) {
-	capacity, run := load.Saturate(ctx, b.ours.client, load.Stream, b.ours.model(upstream.Brief), 128, pick(b, 4*time.Second, 1500*time.Millisecond))
+	capacity, run := load.Saturate(ctx, b.ours.client, load.Stream, b.ours.model(upstream.Brief), 256, pick(b, 4*time.Second, 1500*time.Millisecond))
 	if capacity == 0 {
 		return nil, fmt.Errorf("the gateway answers no stream: %s", run.FirstError())
 	}

@@ -26,7 +26,7 @@ const (
 // The shape of the lean provider's streams.
 const (
 	Pieces      = 100
-	BriefPieces = 10
+	BriefPieces = 3
 	PacedGap    = 5 * time.Millisecond
 	HeldGap     = time.Second
 )

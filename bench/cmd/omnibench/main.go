@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"omniroute/bench/load"
-	"omniroute/bench/proc"
 	"omniroute/bench/reference"
 	"omniroute/bench/suite"
 	"omniroute/bench/upstream"
@@ -65,7 +64,6 @@ func run(ctx context.Context, f *flag.FlagSet, args []string) error {
 	f.BoolVar(&o.Short, "short", o.Short, "a quick and rough pass; BENCH_SHORT=1 does the same")
 	rows := f.String("rows", "", "regexp of the rows to measure; default all")
 	out := f.String("out", "bench/results", "folder for the report and the raw data")
-	nice := f.Int("nice", 0, "scheduling priority, for a machine that others use too; below 0 needs privileges")
 	_ = f.Parse(args) // ExitOnError
 	var err error
 	if o.Rows, err = regexp.Compile(*rows); err != nil {
@@ -76,11 +74,6 @@ func run(ctx context.Context, f *flag.FlagSet, args []string) error {
 	}
 	if o.Binary, err = filepath.Abs(o.Binary); err != nil {
 		return err
-	}
-	if *nice != 0 {
-		if err := proc.Nice(*nice); err != nil {
-			return err
-		}
 	}
 	report, err := suite.Run(ctx, o)
 	if err != nil {
