@@ -61,8 +61,7 @@ type Outgoing struct {
 
 // Context is what readers and writers of an answer need to know.
 type Context struct {
-	// Asked is the client's request as it came, Request the same in the neutral form.
-	Asked   *dialect.Request
+	// Request is the client's request.
 	Request *Request
 	// Model is the name that the upstream was asked for, for answers that do not tell.
 	Model string

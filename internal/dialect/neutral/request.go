@@ -36,6 +36,9 @@ type Request struct {
 	Stop                 []string
 	User, Key, Verbosity string // hints: the end user, a cache key, how long an answer should be
 
+	// Echo are members of the client's request that its dialect repeats in the answer. They do not
+	// point into the request's body, which may be gone by then.
+	Echo map[string]json.RawMessage
 	// Native are members of the client's request that change the answer and that only the
 	// client's own dialect can express.
 	Native []UnsupportedError

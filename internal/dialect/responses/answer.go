@@ -113,10 +113,8 @@ type incomplete struct {
 
 // newEnvelope returns a response that has begun. It repeats what the client has asked for.
 func newEnvelope(c *neutral.Context, id, model string) *envelope {
-	var asked map[string]json.RawMessage
-	_ = json.Unmarshal(c.Asked.Body, &asked) // it has been read before
 	echo := func(name, otherwise string) json.RawMessage {
-		if raw := asked[name]; raw != nil && neutral.First(raw) != 'n' {
+		if raw := c.Request.Echo[name]; raw != nil && neutral.First(raw) != 'n' {
 			return raw
 		}
 		return json.RawMessage(otherwise)

@@ -1,11 +1,13 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/jsonscan"
 	"omniroute/internal/dialect/neutral"
 )
 
@@ -20,6 +22,7 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 	if out.User == "" {
 		out.User = in.SafetyIdentifier
 	}
+	out.Echo = echoed(asked.Body)
 	r := reader{out: out, named: map[string]string{}}
 	if err := r.instructions(in.Instructions); err != nil {
 		return nil, err
@@ -55,6 +58,23 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 		}
 	}
 	return out, nil
+}
+
+// echoed copies what a response repeats of its request.
+func echoed(body []byte) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	s := jsonscan.New(body)
+	for ok := s.Object(); ok; ok = s.More('}') {
+		switch key := string(s.Key()); key {
+		case "instructions", "max_output_tokens", "max_tool_calls", "parallel_tool_calls", "prompt_cache_key", "reasoning",
+			"safety_identifier", "temperature", "text", "tool_choice", "tools", "top_p", "user", "metadata":
+			s.Peek()
+			out[key] = bytes.Clone(s.Skip())
+		default:
+			s.Skip()
+		}
+	}
+	return out
 }
 
 func native(r *neutral.Request, field, reason string) {

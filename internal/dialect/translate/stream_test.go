@@ -174,10 +174,8 @@ func drawEvents(t *rapid.T) []neutral.Event {
 	return append(events, finish, usage)
 }
 
-func contextFor(d string) *neutral.Context {
-	body := []byte(`{"model":"m","stream":true,"stream_options":{"include_usage":true}}`)
-	return &neutral.Context{Asked: &dialect.Request{Body: body, Stream: true, IncludeUsage: true}, Request: &neutral.Request{IncludeUsage: true},
-		Model: "m-0", Now: time.Unix(1700000000, 0), ID: "req.1"}
+func contextFor() *neutral.Context {
+	return &neutral.Context{Request: &neutral.Request{IncludeUsage: true}, Model: "m-0", Now: time.Unix(1700000000, 0), ID: "req.1"}
 }
 
 // chopped gives out a text in pieces that rapid chooses.
@@ -206,7 +204,7 @@ func TestStreamsSurvive(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				events := drawEvents(t)
-				w := c.NewEventWriter(contextFor(c.Name()))
+				w := c.NewEventWriter(contextFor())
 				var out []byte
 				for i := range events {
 					out = w.Write(out, &events[i])
@@ -226,7 +224,7 @@ func TestStreamsSurvive(t *testing.T) {
 				if diff := cmp.Diff(want.Usage, a.Usage); diff != "" {
 					t.Fatalf("usage as judged:\n%s", diff)
 				}
-				r, reader := sse.NewReader(&chopped{t, out}), c.NewEventReader(contextFor(c.Name()))
+				r, reader := sse.NewReader(&chopped{t, out}), c.NewEventReader(contextFor())
 				var back []neutral.Event
 				for {
 					ev, err := r.Next()
@@ -282,14 +280,14 @@ func TestAnswersSurvive(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				events := drawEvents(t)
 				given := answerOf(events)
-				body := c.WriteAnswer(contextFor(c.Name()), given)
+				body := c.WriteAnswer(contextFor(), given)
 				if !json.Valid(body) {
 					t.Fatalf("%s", body)
 				}
 				if a := c.Inspect(&dialect.Request{}, body); !a.Complete {
 					t.Fatalf("judged as %+v: %s", a, body)
 				}
-				back, ok := c.ReadAnswer(contextFor(c.Name()), body)
+				back, ok := c.ReadAnswer(contextFor(), body)
 				if !ok {
 					t.Fatalf("not read: %s", body)
 				}
@@ -335,7 +333,7 @@ func TestFailuresShow(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				events := drawEvents(t)
 				events = events[:rapid.IntRange(1, len(events)).Draw(t, "cut")]
-				w := c.NewEventWriter(contextFor(c.Name()))
+				w := c.NewEventWriter(contextFor())
 				var out []byte
 				for i := range events {
 					out = w.Write(out, &events[i])

@@ -7,6 +7,7 @@ package translate
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"omniroute/internal/dialect"
@@ -46,61 +47,89 @@ type Options struct {
 	ID string
 }
 
-// Translation is one request in the dialect of one upstream. It may be used for one attempt.
+// Source is a client's request, read once for the targets of other dialects. It does not point
+// into the request's body. It is safe for use by several goroutines.
+type Source struct {
+	from    neutral.Codec
+	asked   *dialect.Request
+	request *neutral.Request // of OpGenerate and OpCount
+}
+
+// Read reads a client's request. The error is a *dialect.RequestError, or a
+// *neutral.UnsupportedError for one that no other dialect can express.
+func Read(from dialect.Dialect, asked *dialect.Request) (*Source, error) {
+	s := &Source{from: codecOf(from.Name()), asked: asked}
+	if s.from == nil {
+		return nil, fmt.Errorf("translate: no translation from %s", from.Name())
+	}
+	switch asked.Operation {
+	case dialect.OpGenerate, dialect.OpCount:
+		request, err := s.from.ReadNeutral(asked)
+		if err != nil {
+			return nil, err
+		}
+		if len(request.Native) > 0 {
+			return nil, &request.Native[0]
+		}
+		s.request = request
+	case dialect.OpEmbed:
+		s.request = &neutral.Request{Operation: dialect.OpEmbed}
+	default:
+		return nil, neutral.Unsupported("model", "is served by a provider of another dialect, which does not have %s", asked.Path)
+	}
+	return s, nil
+}
+
+// Translation is one request in the dialect of one upstream. It serves one attempt; Again makes
+// one for the next.
 type Translation struct {
 	from, to neutral.Codec
-	asked    *dialect.Request // as the client wrote it
 	upstream *dialect.Request // as the upstream gets it
-	request  *neutral.Request
 	out      *neutral.Outgoing
 	names    map[string]string // the client's names of tools by ours, where those differ
 	context  neutral.Context
 	embed    *embedding
 }
 
-// New translates a client's request of one dialect for an upstream of another. The error is a
-// *dialect.RequestError when the request cannot be read, and a *neutral.UnsupportedError when
-// the upstream's dialect cannot express it: then this target is to be skipped, for this request.
-// When both dialects are the same, the bytes pass through and New is not to be called.
-func New(from, to dialect.Dialect, asked *dialect.Request, o Options) (*Translation, error) {
-	t := &Translation{from: codecOf(from.Name()), to: codecOf(to.Name()), asked: asked}
-	if t.from == nil || t.to == nil || t.from == t.to {
-		return nil, fmt.Errorf("translate: no translation from %s to %s", from.Name(), to.Name())
+// For translates the request for an upstream. The error is a *neutral.UnsupportedError when the
+// upstream's dialect cannot express it: then this target is to be skipped, for this request.
+func (s *Source) For(to dialect.Dialect, o Options) (*Translation, error) {
+	t := &Translation{from: s.from, to: codecOf(to.Name())}
+	if t.to == nil || t.from == t.to {
+		return nil, fmt.Errorf("translate: no translation from %s to %s", t.from.Name(), to.Name())
 	}
-	t.upstream = &dialect.Request{Operation: asked.Operation, Model: o.Model, Stream: asked.Stream, IncludeUsage: true}
-	t.context = neutral.Context{Asked: asked, Model: o.Model, Now: o.Now, ID: o.ID}
+	request := *s.request
+	request.Model = o.Model
+	t.context = neutral.Context{Request: &request, Model: o.Model, Now: o.Now, ID: o.ID}
 	var err error
-	switch asked.Operation {
-	case dialect.OpGenerate, dialect.OpCount:
-		err = t.translate(o.Model)
-	case dialect.OpEmbed:
-		t.embed, t.out, err = newEmbedding(t.from, t.to, asked, o.Model)
-		t.context.Request = &neutral.Request{Operation: dialect.OpEmbed, Model: o.Model}
-	default:
-		err = neutral.Unsupported("model", "is served by a provider that does not have %s", asked.Path)
+	if s.asked.Operation == dialect.OpEmbed {
+		t.embed, t.out, err = newEmbedding(t.from, t.to, s.asked, o.Model)
+	} else {
+		t.names = rename(&request, t.to.ToolNames())
+		t.out, err = t.to.WriteRequest(&request)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.upstream.Path, t.upstream.Body = t.out.Path, t.out.Body
+	t.upstream = &dialect.Request{Operation: s.asked.Operation, Path: t.out.Path, Body: t.out.Body, Model: o.Model,
+		Stream: s.asked.Stream, IncludeUsage: true}
 	return t, nil
 }
 
-func (t *Translation) translate(model string) error {
-	request, err := t.from.ReadNeutral(t.asked)
+// New is Read and For in one.
+func New(from, to dialect.Dialect, asked *dialect.Request, o Options) (*Translation, error) {
+	s, err := Read(from, asked)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(request.Native) > 0 {
-		return &request.Native[0]
-	}
-	request.Model = model
-	t.names = rename(request, t.to.ToolNames())
-	t.request, t.context.Request = request, request
-	if t.out, err = t.to.WriteRequest(request); err != nil {
-		return err
-	}
-	return nil
+	return s.For(to, o)
+}
+
+// Again returns the translation for another attempt.
+func (t *Translation) Again() *Translation {
+	again := *t
+	again.context = neutral.Context{Request: t.context.Request, Model: t.context.Model, Now: t.context.Now, ID: t.context.ID}
+	return &again
 }
 
 // Path returns the path below the provider's base URL, with query.
@@ -141,7 +170,7 @@ func (t *Translation) clientName(name string) string {
 	return name
 }
 
-// rename gives tools names that the rule allows, and returns the old names by the new ones, nil
+// rename gives the tools of a request names that the rule allows, in copies of its lists, and returns the old names by the new ones, nil
 // when all could stay.
 func rename(r *neutral.Request, rule neutral.NameRule) map[string]string {
 	fits := true
@@ -173,13 +202,16 @@ func rename(r *neutral.Request, rule neutral.NameRule) map[string]string {
 		taken[f], fresh[n], old[f] = true, f, n
 		return f
 	}
+	r.Tools, r.Choice.Names, r.Turns = slices.Clone(r.Tools), slices.Clone(r.Choice.Names), slices.Clone(r.Turns)
 	for i := range r.Tools {
 		r.Tools[i].Name = name(r.Tools[i].Name)
 	}
 	for i, n := range r.Choice.Names {
 		r.Choice.Names[i] = name(n)
 	}
-	for _, t := range r.Turns {
+	for k := range r.Turns {
+		t := &r.Turns[k]
+		t.Parts = slices.Clone(t.Parts)
 		for i := range t.Parts {
 			switch p := &t.Parts[i]; p.Kind {
 			case neutral.PartCall:
