@@ -73,7 +73,7 @@ func (h *Handle) Do(ev Event) Action {
 		h.after(a.Until.Sub(now), Event{Type: Woken})
 	case Enter:
 		h.rn.mu.Lock()
-		in := h.rn.lobby.Enter(h.Request, a.Budget, func(waited time.Duration) {
+		in := !h.rn.closed && h.rn.lobby.Enter(h.Request, a.Budget, func(waited time.Duration) {
 			h.Tell(Event{Type: Woken, Waited: waited})
 		}, now)
 		h.rn.pollUnlock()

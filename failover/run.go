@@ -24,7 +24,7 @@ type Options struct {
 	FirstToken, Answer time.Duration
 	// Verdict judges an error of fn. Nil asks the error itself (a method Verdict()
 	// resilience.Verdict), else the classifier, which knows transport errors; what it does not
-	// know counts as server_error of the provider.
+	// know counts as a transient failure of the provider.
 	Verdict func(resilience.Key, error) resilience.Verdict
 }
 
@@ -245,11 +245,7 @@ func (d *runDriver[T]) judge(key resilience.Key, err error) resilience.Verdict {
 	case errors.As(err, &own):
 		return own.Verdict()
 	}
-	v := transportErrors().Classify(classify.Input{Provider: key.Provider, Model: key.Model, Err: err, Now: time.Now()})
-	if v.Scope == resilience.ScopeNone {
-		v = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError, Rule: "error"}
-	}
-	return v
+	return transportErrors().Classify(classify.Input{Provider: key.Provider, Model: key.Model, Err: err, Now: time.Now()})
 }
 
 // finish ends what still runs.

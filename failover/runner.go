@@ -46,7 +46,8 @@ func NewRunner(e *resilience.Engine) *Runner {
 // Engine returns the engine that the runner works under.
 func (rn *Runner) Engine() *resilience.Engine { return rn.engine }
 
-// Close ends the runner's timer and its hold on the engine. Requests in the rooms are let go.
+// Close ends the runner's timer and its hold on the engine. From then on no request waits in a
+// room: those that do are let go, and who comes later finds it full.
 func (rn *Runner) Close() {
 	for _, stop := range rn.stop {
 		stop()
@@ -72,20 +73,18 @@ func (rn *Runner) Waiting() int {
 
 // pollUnlock polls the rooms, sets the timer and gives the lock back before it wakes anyone.
 func (rn *Runner) pollUnlock() {
-	now := time.Now()
-	var let []Release
 	if rn.closed {
-		let = rn.lobby.empty(now)
-	} else {
-		var again time.Time
-		let, again = rn.lobby.Poll(now)
-		if !again.IsZero() && (rn.next.IsZero() || again.Before(rn.next) || !rn.next.After(now)) {
-			rn.next = again
-			if d := again.Sub(now); rn.timer == nil {
-				rn.timer = time.AfterFunc(d, rn.tick)
-			} else {
-				rn.timer.Reset(d)
-			}
+		rn.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	let, again := rn.lobby.Poll(now)
+	if !again.IsZero() && (rn.next.IsZero() || again.Before(rn.next) || !rn.next.After(now)) {
+		rn.next = again
+		if d := again.Sub(now); rn.timer == nil {
+			rn.timer = time.AfterFunc(d, rn.tick)
+		} else {
+			rn.timer.Reset(d)
 		}
 	}
 	rn.mu.Unlock()
