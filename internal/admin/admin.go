@@ -8,6 +8,7 @@ package admin
 import (
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"omniroute/failover"
@@ -48,6 +49,9 @@ type Admin struct {
 	hub     *hub
 	stories *stories
 	stop    func()
+	// persistence is what the engine's status says of the store, kept by its events: health is asked
+	// often and by anybody, and a status costs more the more is out.
+	persistence atomic.Pointer[string]
 }
 
 // New returns an Admin that listens to the engine's events from now on.
@@ -66,13 +70,26 @@ func New(o Options) *Admin {
 		o: o, log: o.Logger, engine: o.Runner.Engine(), mux: http.NewServeMux(),
 		hub: newHub(o.Events, o.Backlog, time.Now()), stories: newStories(o.Stories),
 	}
-	a.stop = a.engine.Subscribe(a.hub.publish)
+	a.stop = a.engine.Subscribe(a.heard)
+	health := a.engine.Status().Persistence
+	a.persistence.CompareAndSwap(nil, &health) // unless an event came in between, which is newer
 	a.routes()
 	return a
 }
 
 // Observe takes in the story of a request that is over.
 func (a *Admin) Observe(s telemetry.Story) { a.stories.add(s) }
+
+// heard takes in an event of the engine.
+func (a *Admin) heard(ev resilience.Event) {
+	switch ok, degraded := "ok", "degraded"; ev.Type {
+	case resilience.EventPersistenceDegraded:
+		a.persistence.Store(&degraded)
+	case resilience.EventPersistenceOK:
+		a.persistence.Store(&ok)
+	}
+	a.hub.publish(ev)
+}
 
 // Close ends the event streams, so that a server can shut down. The rest goes on answering.
 func (a *Admin) Close() {
@@ -136,7 +153,7 @@ func (a *Admin) guarded(h handler) http.Handler {
 
 // healthz says that the process lives.
 func (a *Admin) healthz(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "persistence": a.engine.Status().Persistence})
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "persistence": *a.persistence.Load()})
 }
 
 // readyz says whether requests are taken.

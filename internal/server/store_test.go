@@ -112,10 +112,16 @@ func TestLateStore(t *testing.T) {
 	if s := g.status(); s.Persistence != "degraded" {
 		t.Errorf("persistence %s", s.Persistence)
 	}
+	if code, health := g.call("GET", "/healthz", ""); code != 200 || !strings.Contains(health, `"persistence":"degraded"`) {
+		t.Errorf("health: %d %s", code, health)
+	}
 	if err := os.Mkdir(filepath.Join(dir, "not"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	g.log.wait(t, "the store is back", 1)
+	if _, health := g.call("GET", "/healthz", ""); !strings.Contains(health, `"persistence":"ok"`) {
+		t.Errorf("health: %s", health)
+	}
 	if err := g.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
