@@ -112,7 +112,8 @@ type ResetCount struct {
 }
 
 // Reset cleans every gate that the key names or that is nested below it, counts and levels
-// included; the zero Key means all. Operator exclusions stay unless includeOperator is true.
+// included; the zero Key means all. What attempts report that began before it raises nothing.
+// Operator exclusions stay unless includeOperator is true.
 func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 	e.mu.Lock()
 	defer e.unlock()
@@ -121,14 +122,12 @@ func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 	for k, d := range e.domains {
 		if key.Contains(k) {
 			n.Breakers += one(d.breaker.excluded)
-			if !d.breaker.clean() {
-				e.setBreaker(d, d.breaker.cleared(seq).withoutMoved(func(movedModel) bool { return true }), "reset")
-			}
+			e.setBreaker(d, d.breaker.cleared(seq).withoutMoved(func(movedModel) bool { return true }), "reset")
 		}
 	}
 	for k, c := range e.conns {
 		cooling := false
-		if key.Contains(k) && !c.cool.clean() {
+		if key.Contains(k) {
 			cooling = c.cool.live(now)
 			e.setConn(c, c.cool.cleared(seq), "reset")
 		}
@@ -136,14 +135,10 @@ func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 			if !key.Contains(t.key) {
 				continue
 			}
-			if !t.cool.clean() {
-				cooling = cooling || t.cool.live(now)
-				e.setCool(t, t.cool.cleared(seq), "reset")
-			}
-			if !t.lock.clean() {
-				n.Lockouts += one(t.lock.live(now))
-				e.setLock(t, t.lock.cleared(seq), "reset")
-			}
+			cooling = cooling || t.cool.live(now)
+			n.Lockouts += one(t.lock.live(now))
+			e.setCool(t, t.cool.cleared(seq), "reset")
+			e.setLock(t, t.lock.cleared(seq), "reset")
 		}
 		n.Connections += one(cooling)
 	}

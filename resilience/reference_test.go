@@ -723,10 +723,8 @@ func (m *reference) restart() {
 func (m *reference) reset(k Key, operator bool) {
 	m.step++
 	end := func(g *refGate) {
-		if g.out || g.fails > 0 || g.waits > 0 || len(g.own) > 0 || len(g.window) > 0 {
-			g.clear(m.step)
-			g.endAt = m.step // what began before an operator's word is of before
-		}
+		g.clear(m.step)
+		g.endAt = m.step // what began before an operator's word is of before
 		clear(g.own)
 	}
 	for p, g := range m.breakers {
