@@ -17,6 +17,7 @@ type Handle struct {
 
 	mu     sync.Mutex
 	queue  []Event
+	taken  int // how many of the queue were taken out
 	closed bool
 	signal chan struct{} // holds a token while the queue may have something
 }
@@ -65,12 +66,12 @@ func (h *Handle) Do(ev Event) Action {
 	switch a.Type {
 	case Dispatch:
 		if t := a.Attempt; t.SuspectAfter < t.Timeout {
-			h.after(t.SuspectAfter, Event{Type: Suspect, Attempt: t.ID})
+			h.after(t.SuspectAfter, Suspect, t.ID)
 		}
 	case Commit:
 		h.stopTimers(a.Attempt.ID)
 	case Pause:
-		h.after(a.Until.Sub(now), Event{Type: Woken})
+		h.after(a.Until.Sub(now), Woken, 0)
 	case Enter:
 		h.rn.mu.Lock()
 		in := !h.rn.closed && h.rn.lobby.Enter(h.Request, a.Budget, func(waited time.Duration) {
@@ -84,8 +85,8 @@ func (h *Handle) Do(ev Event) Action {
 	return a
 }
 
-func (h *Handle) after(d time.Duration, ev Event) {
-	h.timers = append(h.timers, timer{time.AfterFunc(d, func() { h.Tell(ev) }), ev.Attempt})
+func (h *Handle) after(d time.Duration, what EventType, attempt int) {
+	h.timers = append(h.timers, timer{time.AfterFunc(d, func() { h.Tell(Event{Type: what, Attempt: attempt}) }), attempt})
 }
 
 func (h *Handle) stopTimers(attempt int) {
@@ -124,11 +125,13 @@ func (h *Handle) Next(ctx context.Context) Event {
 func (h *Handle) take() (Event, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.queue) == 0 {
+	if h.taken == len(h.queue) {
 		return Event{}, false
 	}
-	ev := h.queue[0]
-	h.queue = h.queue[1:]
+	ev := h.queue[h.taken]
+	if h.taken++; h.taken == len(h.queue) {
+		h.queue, h.taken = h.queue[:0], 0
+	}
 	return ev, true
 }
 
