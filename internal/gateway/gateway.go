@@ -78,6 +78,13 @@ var chat dialect.Dialect = openai.Dialect{}
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["X-Request-Id"] = []string{requestID(r)}
 	defer g.recover(w, r)
+	if !g.turnedAway(w, r) {
+		g.mux.ServeHTTP(w, r)
+	}
+}
+
+// turnedAway answers what is not to be served at all.
+func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.Method == http.MethodOptions:
 		// A probe; whoever asks for a browser's leave gets none.
@@ -99,8 +106,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeShuttingDown, Message: "The gateway is shutting down.", RetryAfter: time.Second})
 	default:
-		g.mux.ServeHTTP(w, r)
+		return false
 	}
+	return true
 }
 
 // recover answers for a bug. A stream that has begun is cut, so that no client takes it for whole.

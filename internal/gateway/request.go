@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"omniroute/internal/config"
 	"omniroute/internal/dialect"
@@ -125,8 +127,20 @@ func size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
+// maxModel bounds a model's name, in bytes. Names become keys, headers and log fields.
+const maxModel = 256
+
 // read finds out what the request asks for.
 func read(r *http.Request, body []byte) (*dialect.Request, error) {
+	asked, err := readAny(r, body)
+	if err == nil && (len(asked.Model) > maxModel || strings.ContainsFunc(asked.Model, unicode.IsControl) || !utf8.ValidString(asked.Model)) {
+		return nil, &dialect.RequestError{Param: "model", Offset: -1,
+			Message: fmt.Sprintf("The model's name is longer than %d bytes or holds control characters; no model is called so.", maxModel)}
+	}
+	return asked, err
+}
+
+func readAny(r *http.Request, body []byte) (*dialect.Request, error) {
 	contentType := r.Header.Get("Content-Type")
 	if contentType == dialect.ErrorContentType { // the usual case, without a closer look
 		return chat.ReadRequest(r.URL.Path, body)

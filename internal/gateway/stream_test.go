@@ -229,7 +229,7 @@ func TestEventsComeAtOnce(t *testing.T) {
 		}
 	})
 	rawWorld(t, "", u, nil, func(t *testing.T, w *gatewaytest.World) {
-		req, _ := http.NewRequestWithContext(t.Context(), "POST", "http://gateway/v1/chat/completions", strings.NewReader(`{"model":"m","stream":true}`))
+		req, _ := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/chat/completions", strings.NewReader(`{"model":"m","stream":true}`))
 		start := time.Now()
 		resp, err := w.Client.Do(req)
 		if err != nil {

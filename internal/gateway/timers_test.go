@@ -166,7 +166,7 @@ var flood = raw(func(w http.ResponseWriter, flush func(), r *http.Request) {
 
 func ask(t *testing.T, w *gatewaytest.World, body string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://gateway/v1/chat/completions", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestOtherFormatMovesOn(t *testing.T) {
 				if want == "stream" {
 					body = `{"model":"m","stream":true}`
 				}
-				req, _ := http.NewRequestWithContext(t.Context(), "POST", "http://gateway/v1/chat/completions", strings.NewReader(body))
+				req, _ := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/chat/completions", strings.NewReader(body))
 				req.Header.Set("X-Want", want)
 				a := w.Do(req)
 				if a.Status != 200 || a.Header.Get("X-Omniroute-Provider") != "v" || a.Finish != "stop" || a.Done != (want == "stream") {

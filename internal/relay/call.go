@@ -55,6 +55,8 @@ type call struct {
 	// one. complete says that nothing more need come, winding that the watch knows.
 	pumping, unsent, complete, winding bool
 	gone                               error
+
+	outcome resilience.Verdict // of the answer's end, the zero value for a good one
 }
 
 func newCall(x *exchange, a *failover.Attempt) *call {

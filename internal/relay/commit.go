@@ -9,26 +9,42 @@ import (
 
 	"omniroute/classify"
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/sse"
 	"omniroute/resilience"
 )
 
-// commit passes a call's answer to the client and returns how it ended.
-func (x *exchange) commit(c *call) resilience.Verdict {
+// commit passes a call's answer to the client; the call has the outcome afterwards.
+//
+// A stream's goroutine spends its life in here, blocked in a read or a write. What it needs at
+// that depth decides how large a stack each open stream keeps, so that the functions between
+// Serve and the bytes hold no large values of their own.
+func (x *exchange) commit(c *call) {
+	x.begin(c)
+	if c.events != nil {
+		x.pump(c)
+	} else {
+		x.writeWhole(c)
+	}
+	x.conclude(c)
+}
+
+// begin notes that the answer has come and sets its headers.
+func (x *exchange) begin(c *call) {
 	x.letGo()
 	x.story.Status = c.status
 	x.story.FirstContent = time.Since(x.started)
 	x.answerHeaders(c)
-	var v resilience.Verdict
-	if c.events != nil {
-		v = x.pump(c)
+}
+
+// conclude gives back what the call holds.
+func (x *exchange) conclude(c *call) {
+	if c.stream != nil {
 		c.answer = c.stream.Answer()
-	} else {
-		v = x.writeWhole(c)
 	}
-	x.story.Usage = c.answer.Usage
+	c.cancel(context.Canceled) // before Close, which would read a rest that nobody wants
+	c.resp.Body.Close()
 	c.end()
 	x.calmWriter()
-	return v
 }
 
 // answerHeaders sets the headers of an answer: the upstream's, less what is between it and us,
@@ -52,7 +68,7 @@ func (x *exchange) answerHeaders(c *call) {
 // largeAnswer is an answer that may not fit into the buffers on the way to a slow client.
 const largeAnswer = 64 << 10
 
-func (x *exchange) writeWhole(c *call) (v resilience.Verdict) {
+func (x *exchange) writeWhole(c *call) {
 	text := c.whole.B
 	x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(text))}
 	if len(text) > largeAnswer {
@@ -60,11 +76,9 @@ func (x *exchange) writeWhole(c *call) (v resilience.Verdict) {
 	}
 	x.w.WriteHeader(c.status)
 	if _, err := x.w.Write(text); err != nil {
-		v = x.clientGone(c, err)
+		x.clientGone(c, err)
 	}
-	c.resp.Body.Close()
 	c.whole.Release()
-	return v
 }
 
 var (
@@ -73,57 +87,68 @@ var (
 	noBuffering = []string{"no"}
 )
 
-// pump passes a stream on, event by event, and returns how it ended. Events that have come
-// together go out together; none waits for bytes that have not come.
-func (x *exchange) pump(c *call) resilience.Verdict {
-	defer func() {
-		c.cancel(context.Canceled) // before Close, which would read a rest that nobody wants
-		c.resp.Body.Close()
-	}()
+// pump passes a stream on, event by event. Events that have come together go out together; none
+// waits for bytes that have not come.
+func (x *exchange) pump(c *call) {
+	x.beginStream(c)
+	more := x.pass(c, c.held) && x.pass(c, c.first) && !c.last.Terminal
+	c.held, c.first = nil, nil
+	for more {
+		ev, err := c.events.Next()
+		if err != nil {
+			x.ended(c, err)
+			return
+		}
+		more = x.judged(c, ev) && x.pass(c, ev.Raw) && !c.last.Terminal
+	}
+	if c.last.Terminal && c.gone == nil && c.complete {
+		x.drain(c)
+	}
+}
+
+func (x *exchange) beginStream(c *call) {
 	h := x.w.Header()
 	h["Content-Type"], h["Cache-Control"], h["X-Accel-Buffering"] = eventStream, noCache, noBuffering
 	x.w.WriteHeader(c.status)
 	c.phase.Store(uint32(classify.PhaseMidStream))
 	c.pumping = true
 	c.watch.stream(x.limits.IdleTimeout, x.limits.StallTimeout)
-	if err := x.pass(c, c.held); err != nil {
-		return x.clientGone(c, err)
+}
+
+// judged looks at an event after the first content and reports whether the stream goes on with
+// it. One that must not be passed on has lost its bytes.
+func (x *exchange) judged(c *call, ev *sse.Event) bool {
+	o := &c.last
+	*o = c.stream.Observe(ev)
+	if o.Finish != dialect.FinishNone || o.Content {
+		x.progress(c, o)
 	}
-	if err := x.pass(c, c.first); err != nil {
-		return x.clientGone(c, err)
+	switch {
+	case o.Error:
+		c.readFault(o.Envelope)
+		x.breakOff(c, c.judge(classify.PhaseMidStream, ev.Raw, nil))
+		return false
+	case o.Malformed, o.Skip:
+		ev.Raw = nil
+	case o.Terminal && !c.complete:
+		// The upstream calls an answer whole that has no finish reason.
+		x.breakOff(c, c.judge(classify.PhaseMidStream, nil, &classify.CutError{Content: true}))
+		return false
 	}
-	c.held, c.first = nil, nil
-	for terminal := c.last.Terminal; !terminal; {
-		ev, err := c.events.Next()
-		if err != nil {
-			return x.ended(c, err)
-		}
-		o := c.stream.Observe(ev)
-		if o.Finish != dialect.FinishNone || o.Content {
-			x.progress(c, &o)
-		}
-		switch {
-		case o.Error:
-			c.readFault(o.Envelope)
-			return x.breakOff(c, c.judge(classify.PhaseMidStream, ev.Raw, nil))
-		case o.Malformed, o.Skip:
-			continue
-		case o.Terminal && !c.complete:
-			// The upstream calls an answer whole that has no finish reason.
-			return x.breakOff(c, c.judge(classify.PhaseMidStream, nil, &classify.CutError{Content: true}))
-		}
-		if err := x.pass(c, ev.Raw); err != nil {
-			return x.clientGone(c, err)
-		}
-		terminal = o.Terminal
-	}
+	return true
+}
+
+// drain ends an answer whose terminator has been passed on. Nothing that follows it counts, but
+// when the body ends soon its connection can be used again.
+func (x *exchange) drain(c *call) {
+	c.unsent = false
 	if err := x.out.Flush(); err != nil {
-		return x.clientGone(c, err)
+		x.clientGone(c, err)
+		return
 	}
-	c.unsent, c.winding = false, true
+	c.winding = true
 	c.watch.close(afterTerminator)
-	io.CopyN(io.Discard, c, maxError) // nothing of it counts
-	return resilience.Verdict{}
+	io.CopyN(io.Discard, c, maxError) // an error here says nothing about the answer
 }
 
 // progress follows whether the answer is complete: with several choices one may begin after
@@ -142,52 +167,57 @@ func (x *exchange) progress(c *call, o *dialect.Observation) {
 	}
 }
 
-// pass writes bytes for the client; they are on their way at the latest before the next wait.
-func (x *exchange) pass(c *call, b []byte) error {
+// pass writes bytes for the client, which are on their way at the latest before the next wait, and
+// reports whether the client is still there.
+func (x *exchange) pass(c *call, b []byte) bool {
 	if len(b) == 0 {
-		return nil
+		return true
 	}
 	c.unsent = true
-	_, err := x.w.Write(b)
-	return err
+	if _, err := x.w.Write(b); err != nil {
+		x.clientGone(c, err)
+		return false
+	}
+	return true
 }
 
 // ended judges the end of a stream's bytes that no terminator announced. An answer that is
 // complete stays so, however its bytes end.
-func (x *exchange) ended(c *call, err error) resilience.Verdict {
-	cause := context.Cause(c.ctx)
+func (x *exchange) ended(c *call, err error) {
 	switch {
 	case c.gone != nil:
-		return x.clientGone(c, c.gone)
+		x.clientGone(c, c.gone)
+		return
 	case x.ctx.Err() != nil:
-		return x.clientGone(c, err)
+		x.clientGone(c, err)
+		return
 	case c.complete:
-		if err := x.terminate(c); err != nil {
-			return x.clientGone(c, err)
-		}
-		return resilience.Verdict{}
-	case errors.Is(cause, errDeadline): // nobody's failure, and the client must know
-		return x.breakOff(c, resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout, Rule: "deadline"})
+		x.terminate(c)
+		return
+	case errors.Is(context.Cause(c.ctx), errDeadline): // nobody's failure, and the client must know
+		x.breakOff(c, resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout, Rule: "deadline"})
+		return
 	case err == io.EOF: //nolint:errorlint // a wrapped io.EOF is some layer's failure, not the end
 		err = nil
 	}
-	return x.breakOff(c, c.judge(classify.PhaseMidStream, nil, &classify.CutError{Content: true, Err: err}))
+	x.breakOff(c, c.judge(classify.PhaseMidStream, nil, &classify.CutError{Content: true, Err: err}))
 }
 
 // terminate writes the terminator that the upstream has left out, where the dialect has one.
-func (x *exchange) terminate(c *call) error {
+func (x *exchange) terminate(c *call) {
 	t, ok := x.Dialect.(interface{ Terminator() []byte })
-	if ok && x.Asked.Operation == dialect.OpGenerate && !c.stream.Answer().Terminated {
-		if err := x.pass(c, t.Terminator()); err != nil {
-			return err
-		}
+	if ok && x.Asked.Operation == dialect.OpGenerate && !c.stream.Answer().Terminated && !x.pass(c, t.Terminator()) {
+		return
 	}
-	return x.out.Flush()
+	if err := x.out.Flush(); err != nil {
+		x.clientGone(c, err)
+	}
 }
 
 // breakOff ends a stream after content with an error event in the client's dialect and no
 // terminator (law S3).
-func (x *exchange) breakOff(c *call, v resilience.Verdict) resilience.Verdict {
+func (x *exchange) breakOff(c *call, v resilience.Verdict) {
+	c.outcome = v
 	rep := &dialect.ErrorReport{Code: dialect.CodeUpstreamError, Message: "The upstream broke off its answer (" + v.Kind.String() + ").",
 		RequestID: x.ID, Attempts: []dialect.Attempted{{Key: c.attempt.Target.Key(), Status: c.status, Kind: v.Kind, Scope: v.Scope,
 			Duration: time.Since(c.attempt.Start())}}}
@@ -198,25 +228,25 @@ func (x *exchange) breakOff(c *call, v resilience.Verdict) resilience.Verdict {
 		rep.Message = c.fault.Message
 	}
 	x.story.Broke = v.String()
-	err := x.pass(c, x.Dialect.ErrorEvent(rep))
+	_, err := x.w.Write(x.Dialect.ErrorEvent(rep))
 	if err == nil {
 		err = x.out.Flush()
 	}
 	if err != nil {
 		x.story.Broke += "; the client had left"
 	}
-	return v
 }
 
 // clientGone is the end of an answer that its client did not wait for: nobody's failure.
-func (x *exchange) clientGone(c *call, err error) resilience.Verdict {
-	if errors.Is(context.Cause(c.ctx), errDeadline) {
+func (x *exchange) clientGone(c *call, err error) {
+	if c.gone = err; errors.Is(context.Cause(c.ctx), errDeadline) {
 		x.story.Broke = "the client read too slowly until the deadline"
-		return resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout, Rule: "deadline"}
+		c.outcome = resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout, Rule: "deadline"}
+		return
 	}
 	c.cancel(context.Canceled)
 	x.story.Status = statusClientGone
-	return resilience.Verdict{Scope: resilience.ScopeClient, Kind: resilience.KindCanceled, Rule: "client.gone", Evidence: err.Error()}
+	c.outcome = resilience.Verdict{Scope: resilience.ScopeClient, Kind: resilience.KindCanceled, Rule: "client.gone", Evidence: err.Error()}
 }
 
 // hurryWriter bounds what a client that reads slowly may still take, and calmWriter takes that

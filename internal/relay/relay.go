@@ -100,16 +100,30 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 	x.calls = x.few[:0]
 	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, q.Route.Order(), q.Asked.Stream))
 	defer x.finish()
+	if c := x.choose(); c != nil {
+		x.commit(c)
+		x.settle(c)
+	}
+}
+
+// choose drives the request and returns the attempt whose answer is the answer. It returns nil
+// when there is none, and then everything has been said.
+func (x *exchange) choose() *call {
 	switch act := x.drive(); act.Type {
 	case failover.Commit:
-		c := x.call(act.Attempt.ID)
-		v := x.commit(c)
-		x.handle.Do(failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: v, Status: c.status})
+		return x.call(act.Attempt.ID)
 	case failover.GiveUp:
 		x.giveUp()
 	default:
 		x.story.Status = statusClientGone
 	}
+	return nil
+}
+
+// settle says how the answer ended.
+func (x *exchange) settle(c *call) {
+	x.story.Usage = c.answer.Usage
+	x.handle.Do(failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status})
 }
 
 // statusClientGone is what the log says of a client that left before an answer.

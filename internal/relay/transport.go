@@ -95,6 +95,10 @@ func (t *transports) build(p *config.Provider, connect time.Duration) *http.Tran
 		// We read what we relay, so that we ask for an encoding and undo it ourselves.
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 256 << 10,
+		// Each open stream holds both. Long bodies are written past the one, and the reader of
+		// events has a buffer of its own behind the other.
+		WriteBufferSize: 2 << 10,
+		ReadBufferSize:  2 << 10,
 	}
 	if u := p.Proxy(); u != nil {
 		tr.Proxy = http.ProxyURL(u)

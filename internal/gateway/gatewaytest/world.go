@@ -25,8 +25,13 @@ import (
 	"omniroute/resilience"
 )
 
-// World is a gateway at http://gateway and providers beside it.
+// World is a gateway and providers beside it.
 type World struct {
+	// URL is where the gateway is: http://gateway, unless it is on a socket.
+	URL string
+	// Upstreams has the URLs of providers and handlers by name.
+	Upstreams map[string]string
+
 	T         *testing.T
 	Engine    *resilience.Engine
 	Runner    *failover.Runner
@@ -37,9 +42,9 @@ type World struct {
 	Providers map[string]*lab.Provider
 	Servers   map[string]*lab.Server
 	Listeners map[string]*lab.PipeListener
-	Log       *bytes.Buffer
 
 	mu      sync.Mutex
+	log     bytes.Buffer
 	stories []telemetry.Story
 }
 
@@ -53,6 +58,9 @@ type Setup struct {
 	Handlers  map[string]http.Handler
 	// Wrap, if set, gets every connection that the gateway makes to an upstream.
 	Wrap func(net.Conn) net.Conn
+	// Sockets puts everything on loopback sockets and real time, Small gives the sockets of servers
+	// the smallest buffers, so that a client that does not read is felt soon.
+	Sockets, Small bool
 }
 
 // New starts providers by these names, each with the keys that its options give, and a gateway
@@ -67,15 +75,12 @@ func New(t *testing.T, conf string, providers ...lab.Options) *World {
 func Start(t *testing.T, setup Setup) *World {
 	t.Helper()
 	w := &World{T: t, Net: &lab.Net{}, Providers: map[string]*lab.Provider{}, Servers: map[string]*lab.Server{},
-		Listeners: map[string]*lab.PipeListener{}, Log: &bytes.Buffer{}}
+		Listeners: map[string]*lab.PipeListener{}, Upstreams: map[string]string{}}
 	conf := setup.Config
-	listen := func(name string) *lab.PipeListener {
-		l, err := w.Net.Listen(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Listeners[name] = l
-		conf = strings.ReplaceAll(conf, "$"+name, l.URL()+"/v1")
+	listen := func(name string) net.Listener {
+		l, url := w.listen(name, setup)
+		w.Upstreams[name] = url
+		conf = strings.ReplaceAll(conf, "$"+name, url+"/v1")
 		return l
 	}
 	for _, o := range setup.Providers {
@@ -103,20 +108,18 @@ func Start(t *testing.T, setup Setup) *World {
 	}
 	w.Gateway = gateway.New(gateway.Options{
 		Router: func() *route.Router { return w.Router }, Classifier: func() *classify.Classifier { return rules },
-		Runner: w.Runner, Dial: w.dial(setup.Wrap),
-		Logger: slog.New(slog.NewTextHandler(&lockedWriter{w: w.Log, mu: &w.mu}, nil)),
+		Runner: w.Runner, Dial: w.dial(setup),
+		Logger: slog.New(slog.NewTextHandler(&lockedWriter{w: &w.log, mu: &w.mu}, nil)),
 		Observe: func(s telemetry.Story) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.stories = append(w.stories, s)
 		},
 	})
-	l, err := w.Net.Listen("gateway")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, url := w.listen("gateway", setup)
+	w.URL = url
 	stop := serve(l, w.Gateway)
-	transport := w.Net.Transport()
+	transport := &http.Transport{DialContext: w.dial(Setup{Sockets: setup.Sockets}), DisableCompression: true}
 	w.Client = &http.Client{Transport: transport}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
@@ -151,16 +154,53 @@ func serve(l net.Listener, h http.Handler) (stop func()) {
 	}
 }
 
-func (w *World) dial(wrap func(net.Conn) net.Conn) func(ctx context.Context, network, address string) (net.Conn, error) {
-	if wrap == nil {
-		return w.Net.DialContext
+// listen opens a listener and returns its URL.
+func (w *World) listen(name string, setup Setup) (net.Listener, string) {
+	if setup.Sockets {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		url := "http://" + l.Addr().String()
+		if setup.Small {
+			l = smallBuffers{l}
+		}
+		return l, url
+	}
+	l, err := w.Net.Listen(name)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.Listeners[name] = l
+	return l, l.URL()
+}
+
+// smallBuffers makes connections with the smallest buffers that the system has.
+type smallBuffers struct{ net.Listener }
+
+func (l smallBuffers) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		tcp.SetWriteBuffer(1)
+		tcp.SetReadBuffer(1)
+	}
+	return c, err
+}
+
+func (w *World) dial(setup Setup) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := w.Net.DialContext
+	if setup.Sockets {
+		dial = (&net.Dialer{}).DialContext
+	}
+	if setup.Wrap == nil {
+		return dial
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := w.Net.DialContext(ctx, network, address)
+		c, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return wrap(c), nil
+		return setup.Wrap(c), nil
 	}
 }
 
@@ -173,6 +213,13 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(p)
+}
+
+// Logged returns what the gateway has logged so far.
+func (w *World) Logged() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.String()
 }
 
 // Stories returns what was told of the requests so far, oldest first.
@@ -207,7 +254,7 @@ func (w *World) Chat(ctx context.Context, model string, stream bool) Answer {
 
 // Post sends a body to the gateway.
 func (w *World) Post(ctx context.Context, path, body string) Answer {
-	req, err := http.NewRequestWithContext(ctx, "POST", "http://gateway"+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, "POST", w.URL+path, strings.NewReader(body))
 	if err != nil {
 		return Answer{Err: err}
 	}
