@@ -52,7 +52,7 @@ func TestParseLineAndResult(t *testing.T) {
 	cl := classifier(t)
 	for _, tt := range []struct{ line, want string }{
 		{`{"id":"a","provider":"openai","dialect":"openai","status":429,"headers":{"retry-after":"30"},"body":"{\"error\":{\"type\":\"rate_limit_error\"}}","streaming":false,"now":"2026-01-05T10:00:00Z"}`,
-			`{"id":"a","scope":"model","kind":"rate_limit","retry_after_ms":30000,"until":"2026-01-05T10:00:30.000Z","retry_same":true,"retry_elsewhere":true,"quarantine":false,"rule":"code.rate_limit"}`},
+			`{"id":"a","scope":"connection","kind":"rate_limit","retry_after_ms":30000,"until":"2026-01-05T10:00:30.000Z","retry_same":true,"retry_elsewhere":true,"quarantine":false,"rule":"code.rate_limit"}`},
 		{`{"id":"b","provider":"openai","status":200,"body":{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}}`,
 			`{"id":"b","scope":"none","kind":"unknown","retry_after_ms":null,"until":null,"retry_same":false,"retry_elsewhere":false,"quarantine":false,"rule":"healthy"}`},
 		{`{"id":"c","provider":"x","status":401,"headers":{"a":["b","c"],"n":5},"body":"{\"error\":{\"code\":\"invalid_api_key\"}}","streaming":"mid-stream"}`,

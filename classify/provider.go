@@ -26,7 +26,7 @@ var defaultTraits = traits{rate: perKey, load: perHost}
 
 // known lists providers and the intermediaries that answer in their place.
 var known = map[string]traits{
-	"openai":                {rate: perModel, load: perHost},
+	"openai":                {rate: perKey, load: perHost},
 	"openai-codex":          {rate: perKey, load: perHost},
 	"azure-openai":          {rate: perModel, load: perHost},
 	"anthropic":             {rate: perKey, load: perHost},
@@ -68,6 +68,11 @@ var known = map[string]traits{
 	"vllm":                  {rate: perKey, load: perKey, selfHost: true},
 	"llamacpp":              {rate: perKey, load: perModel, selfHost: true},
 	"lmstudio":              {rate: perKey, load: perModel, selfHost: true},
+	"sambanova":             {rate: perModel, load: perModel},
+	"deepinfra":             {rate: perModel, load: perModel},
+	"nebius":                {rate: perModel, load: perModel},
+	"scaleway":              {rate: perModel, load: perModel},
+	"vercel":                {rate: perModel, load: perHost},
 }
 
 // aliases are other names under which people configure the same upstreams.
@@ -80,7 +85,7 @@ var aliases = map[string]string{
 	"nvidia": "nvidia-nim", "nim": "nvidia-nim", "copilot": "github-copilot", "kimi": "moonshot", "moonshotai": "moonshot",
 	"glm": "zhipu", "z-ai": "zhipu", "zai": "zhipu", "bigmodel": "zhipu", "zhipuai": "zhipu", "qwen": "dashscope", "alibaba": "dashscope", "aliyun": "dashscope", "bailian": "dashscope",
 	"volcengine": "volcengine-ark", "ark": "volcengine-ark", "doubao": "volcengine-ark", "qianfan": "baidu-qianfan", "baidu": "baidu-qianfan", "wenxin": "baidu-qianfan",
-	"zen": "opencode-zen", "opencode": "opencode-zen", "new-api": "one-api", "newapi": "one-api", "oneapi": "one-api",
+	"vercel-ai-gateway": "vercel", "zen": "opencode-zen", "opencode": "opencode-zen", "new-api": "one-api", "newapi": "one-api", "oneapi": "one-api",
 	"llama.cpp": "llamacpp", "llama-cpp": "llamacpp", "lm-studio": "lmstudio",
 }
 
@@ -95,6 +100,14 @@ func canonicalProvider(name string) string {
 	}
 	return n
 }
+
+// RateLimitScope returns what a rate limit of the provider means that names neither a model nor an
+// account: ScopeModel or ScopeConnection. It is what the zero Input.RateLimitScope stands for. Of a
+// provider that nobody knows it is the connection.
+//
+// OpenAI's limits are per model, and its answers name the model; one that names none is about the
+// account.
+func RateLimitScope(provider string) resilience.Scope { return traitsOf(provider).rate }
 
 func traitsOf(provider string) traits {
 	if t, ok := known[canonicalProvider(provider)]; ok {

@@ -203,6 +203,11 @@ func TestUnexplainedRateLimitFollowsTheConfiguration(t *testing.T) {
 		{"groq", resilience.ScopeNone, ``, model},
 		{"groq", connection, ``, connection},
 		{"acme", connection, `{"error":{"message":"Too many requests for model x"}}`, model},
+		{"openai", resilience.ScopeNone, ``, connection},
+		{"openai", resilience.ScopeNone, `{"error":{"message":"Rate limit reached for requests. Limit: 60 / min."}}`, connection},
+		{"openai", resilience.ScopeNone, `{"error":{"message":"Rate limit reached for large-3 in organization org-1 on requests per min (RPM): Limit 3, Used 3."}}`, model},
+		{"openai", connection, `{"error":{"message":"Rate limit reached for o9 in organization org-1 on tokens per min (TPM)"}}`, model},
+		{"vercel-ai-gateway", resilience.ScopeNone, ``, model},
 	} {
 		v := cl.Classify(Input{Provider: tt.provider, RateLimitScope: tt.set, Status: 429, Body: []byte(tt.body), Now: exampleNow})
 		if v.Scope != tt.want || v.Kind != rateLimit {

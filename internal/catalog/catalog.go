@@ -1,5 +1,5 @@
 // Package catalog knows public model providers by name: where they are, how they want the key, which dialects they
-// speak, which environment variable holds the key, and how their unexplained refusals are meant.
+// speak, and which environment variable holds the key. What their refusals mean is known to classify.
 //
 // It is data. It calls nobody, reads no environment and never lists models: those change weekly and
 // a provider's own word is better.
@@ -7,8 +7,6 @@ package catalog
 
 import (
 	"time"
-
-	"omniroute/resilience"
 )
 
 // Dialect is a request and answer format.
@@ -85,8 +83,6 @@ type Provider struct {
 	BaseURLVariable, BaseURLPath, BaseURLExample string
 	// Models are patterns of the model names that belong to this provider when a bare name is asked for.
 	Models []Pattern
-	// RateLimitScope is what an unexplained 429 means here: ScopeConnection or ScopeModel.
-	RateLimitScope resilience.Scope
 	// Timeouts are of models that think for long before the first word. The first match counts.
 	Timeouts []Timeout
 }

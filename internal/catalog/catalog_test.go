@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"omniroute/resilience"
 )
 
 func TestProvidersAreComplete(t *testing.T) {
@@ -29,9 +27,6 @@ func TestProvidersAreComplete(t *testing.T) {
 		}
 		if p.Title == "" || len(p.Endpoints) == 0 {
 			t.Errorf("%s lacks a title or an endpoint", p.ID)
-		}
-		if p.RateLimitScope != resilience.ScopeConnection && p.RateLimitScope != resilience.ScopeModel {
-			t.Errorf("%s: rate limit scope %v", p.ID, p.RateLimitScope)
 		}
 		if _, ok := p.Endpoint(OpenAI); !ok {
 			t.Errorf("%s cannot be called with chat completions", p.ID)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniroute/classify"
 	"omniroute/internal/catalog"
 	"omniroute/resilience"
 )
@@ -34,12 +35,9 @@ func (b *builder) providers(n *node) {
 
 func (b *builder) provider(e *entry) *Provider {
 	n := e.value
-	p := &Provider{ID: e.key, Known: catalog.Lookup(e.key), RateLimitScope: resilience.ScopeConnection}
+	p := &Provider{ID: e.key, Known: catalog.Lookup(e.key), RateLimitScope: classify.RateLimitScope(e.key)}
 	if n.bad {
 		return p
-	}
-	if p.Known != nil {
-		p.RateLimitScope = p.Known.RateLimitScope
 	}
 	if scope := n.get("rate_limit_scope"); scope.ok() {
 		p.RateLimitScope, _ = resilience.ParseScope(scope.text)

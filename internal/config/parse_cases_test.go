@@ -244,8 +244,10 @@ providers:
 	if conn := c.Provider("anthropic").Connection("eu"); !conn.OwnDomain() || c.Provider("anthropic").Connection("a").OwnDomain() || conn.Provider().ID != "anthropic" || conn.BaseURL(catalog.Gemini) != "" {
 		t.Error("a connection with its own address is its own failure domain, and no other is")
 	}
-	if c.Provider("acme").RateLimitScope != resilience.ScopeModel || c.Provider("anthropic").RateLimitScope != resilience.ScopeConnection {
-		t.Error("rate_limit_scope is not what the file, or else the catalogue, says")
+	for id, want := range map[string]resilience.Scope{"acme": resilience.ScopeModel, "azure-openai": resilience.ScopeModel, "openai": resilience.ScopeConnection, "anthropic": resilience.ScopeConnection, "ollama": resilience.ScopeConnection} {
+		if got := c.Provider(id).RateLimitScope; got != want {
+			t.Errorf("an unexplained 429 of %s is of scope %v, want %v: what the file says, else what is known of the name", id, got, want)
+		}
 	}
 }
 

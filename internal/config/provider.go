@@ -18,7 +18,8 @@ type Provider struct {
 	Endpoints []catalog.Endpoint
 	// Models are those that the file lists, in its order. Others may be asked for as provider/model.
 	Models []Model
-	// RateLimitScope is what an unexplained 429 means here: ScopeConnection or ScopeModel.
+	// RateLimitScope is what an unexplained 429 means here: ScopeConnection or ScopeModel. Where the file
+	// says nothing it is what classify knows of the name.
 	RateLimitScope resilience.Scope
 	// Headers are sent with every call. Their values may be secrets.
 	Headers []Header

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"omniroute/classify"
 	"omniroute/internal/catalog"
 )
 
@@ -66,6 +67,7 @@ func reference(t *testing.T) []byte {
 		"code":     code,
 		"pattern":  func(p catalog.Pattern) string { return string(p) },
 		"duration": durationText,
+		"scope":    classify.RateLimitScope,
 		"address": func(p *catalog.Provider) string {
 			if e, _ := p.Endpoint(catalog.OpenAI); e.BaseURL != "" {
 				return code(e.BaseURL)
