@@ -1,8 +1,8 @@
 // Package classify turns what an upstream sent, or failed to send, into a verdict: whom to
 // blame, for what, for how long, and where the same request may be tried again.
 //
-// It is the only judge. Classify is a pure function of its Input: it keeps no state, reads no
-// clock, and costs no more for a large body than for its first 64 KiB. Structure is read first
+// It is the only judge. Classify is a pure function of its Input (Noting lets a program listen in):
+// it keeps no state, reads no clock, and costs no more for a large body than for its first 64 KiB. Structure is read first
 // (the error envelopes of every dialect, pages of proxies, events of streams), then codes, then
 // words, and words only where an error envelope holds them: never in model output, never in an
 // echoed prompt. Rules are data (see Rule); an operator's rules come before the built-in ones.
@@ -79,6 +79,17 @@ type Classifier struct {
 	// known has the rules that apply to a provider with rules of its own: those and the generic
 	// ones, in order.
 	known map[string][]*compiled
+
+	note func(Input, resilience.Verdict)
+}
+
+// Noting returns a classifier by the same rules that tells note of every failure that it has judged,
+// in the goroutine of its caller: for counting and for Samples. It replaces the note of before.
+// note must be quick, safe for concurrent use, and not keep the input's header and body.
+func (c *Classifier) Noting(note func(Input, resilience.Verdict)) *Classifier {
+	noting := *c
+	noting.note = note
+	return &noting
 }
 
 // New returns a classifier that tries the operator's rules before the built-in ones. The error
@@ -102,6 +113,14 @@ func New(operator ...Rule) (*Classifier, error) {
 
 // Classify returns the verdict on one attempt. The zero verdict but for Rule is a good answer.
 func (c *Classifier) Classify(in Input) resilience.Verdict {
+	v := c.judge(in)
+	if c.note != nil && v.Scope != resilience.ScopeNone {
+		c.note(in, v)
+	}
+	return v
+}
+
+func (c *Classifier) judge(in Input) resilience.Verdict {
 	if in.Err != nil && in.Status < 400 {
 		return settle(transport(in), in)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"omniroute/resilience"
 )
 
 func TestSamplesKeepWhatNoRuleKnew(t *testing.T) {
@@ -83,5 +85,26 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 	if n := s.Counts()["default.400_said"]; n != 40 {
 		t.Errorf("%d counted, want 40", n)
+	}
+}
+
+// A classifier that tells of its failures judges like any other, and says nothing of what is well.
+func TestNotingTellsOfFailuresOnly(t *testing.T) {
+	t.Parallel()
+	plain := classifier(t)
+	var told []string
+	c := plain.Noting(func(in Input, v resilience.Verdict) { told = append(told, fmt.Sprintf("%d %s", in.Status, v.Rule)) })
+	for _, in := range []Input{
+		{Status: 200, Body: []byte(`{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`), Now: exampleNow},
+		{Status: 456, Body: []byte(`{"oops":1}`), Now: exampleNow},
+		{Status: 429, Body: []byte(`{"error":{"code":"rate_limit_exceeded"}}`), Now: exampleNow},
+		{Phase: PhaseDial, Err: &TimeoutError{Phase: PhaseDial}, Now: exampleNow},
+	} {
+		if got, want := c.Classify(in), plain.Classify(in); got != want {
+			t.Errorf("noting changes the verdict: %+v, want %+v", got, want)
+		}
+	}
+	if len(told) != 3 || !strings.HasPrefix(told[0], "456 default.") || !strings.HasPrefix(told[1], "429 code.") {
+		t.Errorf("told of %q", told)
 	}
 }

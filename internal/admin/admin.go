@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"omniroute/classify"
 	"omniroute/failover"
 	"omniroute/internal/config"
 	"omniroute/internal/route"
@@ -28,6 +29,8 @@ type Options struct {
 	// Ready returns nil when requests are taken, else an error that says in a few words why not.
 	// Nil means always ready.
 	Ready func() error
+	// Unknown holds the failures that no rule knew. Nil means that none are kept.
+	Unknown *classify.Samples
 	// Stories is how many requests are remembered. Defaults to 1000.
 	Stories int
 	// Events is how many events are kept for those who come later, and how many may wait for one
@@ -104,19 +107,20 @@ func (a *Admin) config() *config.Config { return a.o.Router().Config() }
 
 // calls says what there is, for the answer to those who ask for something else.
 const calls = "GET /admin/v1/status, POST /admin/v1/reset, POST and DELETE /admin/v1/exclude, POST /admin/v1/explain, " +
-	"GET /admin/v1/attempts, GET /admin/v1/requests/{id} and GET /admin/v1/events"
+	"GET /admin/v1/attempts, GET /admin/v1/requests/{id}, GET /admin/v1/unknown-errors and GET /admin/v1/events"
 
 func (a *Admin) routes() {
 	a.mux.HandleFunc("GET /healthz", a.healthz)
 	a.mux.HandleFunc("GET /readyz", a.readyz)
 	for path, methods := range map[string]map[string]handler{
-		"/admin/v1/status":        {"GET": a.status},
-		"/admin/v1/reset":         {"POST": a.reset},
-		"/admin/v1/exclude":       {"POST": a.exclude, "DELETE": a.include},
-		"/admin/v1/explain":       {"POST": a.explain},
-		"/admin/v1/attempts":      {"GET": a.attempts},
-		"/admin/v1/requests/{id}": {"GET": a.request},
-		"/admin/v1/events":        {"GET": a.events},
+		"/admin/v1/status":         {"GET": a.status},
+		"/admin/v1/reset":          {"POST": a.reset},
+		"/admin/v1/exclude":        {"POST": a.exclude, "DELETE": a.include},
+		"/admin/v1/explain":        {"POST": a.explain},
+		"/admin/v1/attempts":       {"GET": a.attempts},
+		"/admin/v1/requests/{id}":  {"GET": a.request},
+		"/admin/v1/unknown-errors": {"GET": a.unknownErrors},
+		"/admin/v1/events":         {"GET": a.events},
 	} {
 		a.mux.Handle(path, a.guarded(func(w http.ResponseWriter, r *http.Request) error {
 			method := r.Method

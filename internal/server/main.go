@@ -49,6 +49,7 @@ type Main struct {
 	admin   *admin.Admin
 	metrics *telemetry.Metrics
 	watch   *watcher
+	unknown *classify.Samples
 
 	router     atomic.Pointer[route.Router]
 	classifier atomic.Pointer[classify.Classifier]
@@ -64,7 +65,7 @@ func New(o Options) *Main {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Main{o: o, log: o.Logger, loaded: make(chan struct{}), served: make(chan struct{})}
+	return &Main{o: o, log: o.Logger, unknown: classify.NewSamples(0), loaded: make(chan struct{}), served: make(chan struct{})}
 }
 
 const (
@@ -88,7 +89,7 @@ func (m *Main) Start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m.classifier.Store(c)
+	m.classifier.Store(c.Noting(m.noteUnknown))
 	m.reach, m.stored = cfg.Listen, cfg.Store
 	if m.listener, err = listen(cfg.Listen); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
 		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
 	})
-	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Ready: m.ready, Logger: m.log})
+	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Unknown: m.unknown, Ready: m.ready, Logger: m.log})
 	m.gateway = gateway.New(gateway.Options{
 		Router: m.router.Load, Classifier: m.classifier.Load, Runner: m.runner, Logger: m.log,
 		Observe: func(s telemetry.Story) {

@@ -52,7 +52,7 @@ func (m *Main) reload() error {
 	if err != nil {
 		return errors.Join(err, m.engine.Configure(route.EngineConfig(old.Config())))
 	}
-	m.classifier.Store(c)
+	m.classifier.Store(c.Noting(m.noteUnknown))
 	m.router.Store(router)
 	m.metrics.Configure(route.EngineConfig(cfg))
 	return nil
