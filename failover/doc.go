@@ -1,10 +1,16 @@
 // Package failover is the attempt loop: it takes one request over the targets of a plan until
 // one answers, under the gates of a resilience.Engine.
 //
-// [Request] is the loop as a step function: a driver tells it what happened and when, and it
-// says what to do next: dispatch an attempt, wait, cancel, or give up with a [Report]. It owns
-// the permits: it takes them and settles them, so that there is one accounting point whatever
-// drives it. [Runner] holds what requests share, the waiting rooms; [Run] drives a Go function.
+// [Run] does so for a function of a Go program. Below it are the parts for other drivers:
 //
-// The package reads no clock: time is an argument of every step.
+//   - [Request] is the loop as a step function: a driver tells it what happened and when, and it
+//     says what to do next: dispatch an attempt, wait, cancel, or give up with a [Report]. It owns
+//     the permits: it takes them and settles them, so that there is one accounting point whatever
+//     drives it.
+//   - [Lobby] is what requests have to know of each other: the waiting rooms, and who waits for a
+//     provider that hangs.
+//   - [Runner] and [Handle] carry both in real time, with locks and timers.
+//
+// Request and Lobby read no clock and start nothing: time is an argument of every step, so that a
+// simulator and a gateway run the same code.
 package failover

@@ -28,8 +28,7 @@ type Result struct {
 	Events []Event
 
 	dispatches map[resilience.Key][]time.Duration
-	answers    map[string][]time.Duration // by provider: when answered attempts were dispatched
-	moved      map[string]int             // by provider: requests that it answered
+	answers    map[string][]time.Duration // by provider: when the attempts were dispatched that it answered
 }
 
 // Count is what became of a route's requests.
@@ -44,7 +43,7 @@ type Event struct {
 func newResult() *Result {
 	return &Result{
 		Routes: map[string]*Count{}, Causes: map[failover.Cause]int{}, Failed: map[resilience.Key]int{},
-		dispatches: map[resilience.Key][]time.Duration{}, answers: map[string][]time.Duration{}, moved: map[string]int{},
+		dispatches: map[resilience.Key][]time.Duration{}, answers: map[string][]time.Duration{},
 	}
 }
 
@@ -65,7 +64,6 @@ func (r *Result) answered(f *flight, a *failover.Attempt) {
 	r.Delays = append(r.Delays, start-f.arrived)
 	p := a.Target.Key().Provider
 	r.answers[p] = append(r.answers[p], start)
-	r.moved[p]++
 }
 
 func (r *Result) gaveUp(f *flight, rep failover.Report) {
@@ -89,7 +87,8 @@ func (r *Result) heard(ev resilience.Event, now time.Duration) {
 	r.Events = append(r.Events, Event{now, ev})
 }
 
-func (r *Result) complete(*world) {
+// complete sorts what came in any order.
+func (r *Result) complete() {
 	slices.Sort(r.Delays)
 	for _, a := range r.answers {
 		slices.Sort(a)
@@ -141,7 +140,7 @@ func (r *Result) Dispatches(provider, connection string) []time.Duration {
 }
 
 // AnsweredBy counts the requests that a provider answered.
-func (r *Result) AnsweredBy(provider string) int { return r.moved[provider] }
+func (r *Result) AnsweredBy(provider string) int { return len(r.answers[provider]) }
 
 // Delayed counts the answered requests that were delayed by more than d.
 func (r *Result) Delayed(d time.Duration) int {

@@ -72,7 +72,7 @@ func Run(s Scenario, seed uint64) (*Result, error) {
 			break // what is left are timers
 		}
 	}
-	w.result.complete(w)
+	w.result.complete()
 	return w.result, nil
 }
 
