@@ -42,7 +42,7 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	}
 	writeTools(&out, r)
 	writeConfig(&out, r, model)
-	path := models + url.PathEscape(model)
+	path := models + model
 	switch {
 	case r.Operation == dialect.OpCount:
 		out.GenerationConfig = nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/url"
 	"strings"
 
 	"omniroute/internal/dialect"
@@ -73,7 +72,7 @@ func embedByGemini(asked *dialect.Request, model string) (*embedding, *neutral.O
 		out.Requests = append(out.Requests, geminiEmbed{"models/" + model, geminiContent{[]geminiText{{text}}}, in.Dimensions})
 	}
 	return &embedding{toGemini: true, base64: in.EncodingFormat == "base64"},
-		&neutral.Outgoing{Path: "/models/" + url.PathEscape(model) + ":batchEmbedContents", Body: neutral.Encode(out)}, nil
+		&neutral.Outgoing{Path: "/models/" + model + ":batchEmbedContents", Body: neutral.Encode(out)}, nil
 }
 
 func embedByOpenAI(asked *dialect.Request, model string) (*embedding, *neutral.Outgoing, error) {
