@@ -10,7 +10,7 @@ import (
 const relatedWithin = 5 * time.Second
 
 // localOutage finds out whether it is our own network that fails (law A10): dial failures at two
-// unrelated endpoints within five seconds, and no success anywhere since the older of the two
+// unrelated endpoints within five seconds, and no answer from anywhere since the older of the two
 // runs of failures began.
 type localOutage struct {
 	active      atomic.Bool
@@ -93,7 +93,7 @@ func (l *localOutage) note(endpoint string, t *Target, seq uint64, before [4]gat
 	}
 }
 
-// success ends a local outage and the endpoint's own run.
+// success ends a local outage and the endpoint's own run. Any answer is one here, a refusal too.
 func (l *localOutage) success(e *Engine, endpoint string, seq uint64) {
 	if len(l.runs) == 0 && !l.active.Load() {
 		return

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// reset is a connection that came about and broke: the network was there, and may be gone since.
+var reset = Verdict{Scope: ScopeProvider, Kind: KindNetwork, RetryElsewhere: true}
+
 func TestA10LocalOutage(t *testing.T) {
 	t.Parallel()
 	t.Run("two unrelated endpoints within 5s", func(t *testing.T) {
@@ -30,14 +33,33 @@ func TestA10LocalOutage(t *testing.T) {
 			r.takeAs(k, normal).Failure(dialErr) // nothing trips
 		}
 		r.wantState("p", Closed, 0)
-		r.fail("q/a/m", err429) // what is no dial failure counts as ever
-		r.refused("q/a/m")
 		if r.seen(EventLocalOutage) != 1 || !r.Status().Local || !r.Target(target("p/a/m")).LocalOutage() {
 			t.Fatal("the outage is not told")
+		}
+		r.fail("q/a/n", reset) // what is no dial failure counts as ever
+		r.wantState("q", Closed, 1)
+		if !r.LocalOutage() {
+			t.Fatal("a broken connection ended it")
 		}
 		r.ok("s/a/m")
 		if r.LocalOutage() || r.seen(EventLocalOutageEnded) != 1 {
 			t.Fatal("the first success does not end it")
+		}
+	})
+	t.Run("a refusal is an answer too", func(t *testing.T) {
+		t.Parallel()
+		for _, v := range []Verdict{err429, err500, {Scope: ScopeClient, Kind: KindInvalidRequest}, {Scope: ScopeRequest, Kind: KindContextLength}} {
+			r := newRig(t, Options{})
+			r.fail("p/a/m", dialErr)
+			r.fail("q/a/m", dialErr)
+			r.fail("s/a/m", v)
+			if r.LocalOutage() {
+				t.Errorf("%v did not end it", v)
+			}
+			r.fail("p/a/m", dialErr)
+			if r.LocalOutage() {
+				t.Errorf("%v: the old runs of failures were taken for a new outage", v)
+			}
 		}
 	})
 	t.Run("a second outage is found too", func(t *testing.T) {
@@ -141,7 +163,7 @@ func TestA10UndoesOnlyItsOwn(t *testing.T) {
 	r.fail("p/a/m", dialErr)
 	r.refused("p/a/m")
 	r.fail("p/b/n", dialErr)
-	r.RecordFailure(target("p/b/n"), err500) // since
+	r.RecordFailure(target("p/b/n"), reset) // since
 	r.wantState("p", Degraded, 4)
 	r.fail("q/a/m", dialErr)
 	if !r.LocalOutage() {

@@ -93,6 +93,9 @@ func (e *Engine) fail(p Permit, v Verdict) {
 			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(),
 			random: e.random(t.dom.policy),
 		}
+		if v.answered() {
+			e.local.success(e, t.dom.endpoint, r.seq) // whatever it said, the network is there
+		}
 		e.bus.clamped = clamped
 		e.hear(t, v, r, now)
 		e.bus.clamped = false

@@ -172,6 +172,16 @@ func (v Verdict) hint(now time.Time) time.Duration {
 	return max(h, 0)
 }
 
+// answered reports whether the failure can only have come as an answer, so that the network
+// between us and the upstream was there.
+func (v Verdict) answered() bool {
+	switch v.Kind {
+	case KindNetwork, KindTimeout, KindCanceled:
+		return false
+	}
+	return !v.Dial && v.Scope != ScopeLocal
+}
+
 // String is a short form for logs: "connection/rate_limit after 30s (openai.rate_limit)".
 func (v Verdict) String() string {
 	s := v.Scope.String() + "/" + v.Kind.String()

@@ -37,7 +37,7 @@ var heights = map[string]int{
 	"internal/gateway": 8, "internal/admin": 8, "internal/dashboard": 8,
 	"internal/server": 9,
 	"internal/lab":    9, "internal/gateway/gatewaytest": 10,
-	"cmd": 10,
+	"cmd": 10, "bench": 11,
 }
 
 // leafHeight is above the library and below everything else, so a helper may be imported by every
