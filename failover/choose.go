@@ -10,11 +10,11 @@ const firstRetry = 250 * time.Millisecond
 func (r *Request) next(now time.Time) Action {
 	switch {
 	case len(r.order) == 0:
-		return r.giveUp(CauseNoConnection, now)
+		return r.giveUp(CauseNoConnection)
 	case r.dispatched >= r.plan.Limits.MaxAttempts:
-		return r.giveUp(CauseExhausted, now)
+		return r.giveUp(CauseExhausted)
 	case !now.Before(r.Deadline()):
-		return r.giveUp(CauseDeadline, now)
+		return r.giveUp(CauseDeadline)
 	}
 	if until, ok := r.worthWaiting(now); ok {
 		r.pausing, r.pauseFrom = patient, now
@@ -167,12 +167,12 @@ func (r *Request) wait(now time.Time) Action {
 	left := min(r.waitLeft, r.Deadline().Sub(now))
 	if r.plan.Targets[r.order[0]].LocalOutage() {
 		// Nothing excludes the targets, yet asking them again would not reach them either.
-		return r.giveUp(CauseLocal, now)
+		return r.giveUp(CauseLocal)
 	}
 	if again {
 		pause := firstRetry << min(r.retries, 10)
 		if pause > left {
-			return r.giveUp(CauseExhausted, now)
+			return r.giveUp(CauseExhausted)
 		}
 		r.retries++
 		r.pausing, r.pauseFrom = retrying, now
@@ -186,13 +186,13 @@ func (r *Request) wait(now time.Time) Action {
 		}
 	}
 	if !found || left <= 0 || soonest > left {
-		return r.giveUp(CauseExhausted, now)
+		return r.giveUp(CauseExhausted)
 	}
 	r.pausing, r.pauseFrom = inRoom, now
 	return Action{Type: Enter, Budget: left}
 }
 
-func (r *Request) giveUp(c Cause, now time.Time) Action {
+func (r *Request) giveUp(c Cause) Action {
 	if r.stop != nil {
 		c = CauseRequest
 	}

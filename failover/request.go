@@ -104,7 +104,7 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 		return r.woken(ev, now)
 	case RoomFull:
 		r.pausing = notPausing
-		return r.giveUp(CauseQueueFull, now)
+		return r.giveUp(CauseQueueFull)
 	case Abandoned:
 		return r.abandoned(now)
 	case TimedOut:
@@ -112,7 +112,7 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 			return Action{Type: Continue}
 		}
 		cancel := r.dropRunning(now, OutcomeDeadline)
-		a := r.giveUp(CauseDeadline, now)
+		a := r.giveUp(CauseDeadline)
 		a.Cancel = cancel
 		return a
 	}
@@ -164,7 +164,7 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 		keep := *rec
 		r.stop = &keep
 		cancel := r.dropRunning(now, OutcomeSuperseded)
-		act := r.giveUp(CauseRequest, now)
+		act := r.giveUp(CauseRequest)
 		act.Cancel = cancel
 		return act
 	case resilience.ScopeRequest:

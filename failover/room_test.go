@@ -131,10 +131,10 @@ func TestR3SlowerReleases(t *testing.T) {
 	now := time.Second
 	h.to(now)
 	left := 20
-	for _, times := range []time.Duration{1, 2, 4, 8, 8} {
+	for _, span := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
 		h.clear("a")
 		h.to(now)
-		interval := times * time.Second / time.Duration(left)
+		interval := span / time.Duration(left)
 		h.to(now + interval - time.Millisecond)
 		if len(h.let) != 1 {
 			t.Fatalf("%d were let go in %v, want one", len(h.let), interval)
