@@ -25,11 +25,13 @@ var (
 	// Stream is the same question with a streamed answer.
 	Stream = Shape{Name: "stream", Stream: true, body: func(model string) []byte { return question(model, true, 1<<10) }}
 	// Agent is the turn of a coding agent: tools and a long history, 100 KiB in all.
-	Agent = Shape{Name: "agent", body: agent}
+	Agent = Shape{Name: "agent", body: func(model string) []byte { return agent(model, false) }}
+	// AgentStream is the same turn with a streamed answer, as agents ask for it.
+	AgentStream = Shape{Name: "agent-stream", Stream: true, body: func(model string) []byte { return agent(model, true) }}
 )
 
 // Shapes returns them all.
-func Shapes() []Shape { return []Shape{Chat, Stream, Agent} }
+func Shapes() []Shape { return []Shape{Chat, Stream, Agent, AgentStream} }
 
 // question pads a one-message request to size bytes.
 func question(model string, stream bool, size int) []byte {
@@ -41,10 +43,10 @@ func question(model string, stream bool, size int) []byte {
 }
 
 // agent builds a request of 100 KiB: ten tools, then turns of text, tool calls and tool results.
-func agent(model string) []byte {
+func agent(model string, stream bool) []byte {
 	const size = 100 << 10
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"model":%q,"stream":false,"tool_choice":"auto","tools":[`, model)
+	fmt.Fprintf(&b, `{"model":%q,"stream":%v,"tool_choice":"auto","tools":[`, model, stream)
 	for i := range 10 {
 		if i > 0 {
 			b.WriteByte(',')

@@ -25,7 +25,7 @@ type latencies struct {
 
 // ttft compares the time to the first token at half of what the gateway can do.
 func (b *bench) ttft(ctx context.Context) ([]Row, error) {
-	capacity, run := load.Saturate(ctx, b.ours.client, load.Stream, b.ours.model(upstream.Brief), 256, pick(b, 4*time.Second, 1500*time.Millisecond))
+	capacity, run := load.Saturate(ctx, b.ours.client, load.AgentStream, b.ours.model(upstream.Brief), 64, pick(b, 4*time.Second, 1500*time.Millisecond))
 	if capacity == 0 {
 		return nil, fmt.Errorf("the gateway answers no stream: %s", run.FirstError())
 	}
@@ -62,7 +62,7 @@ func (b *bench) ttft(ctx context.Context) ([]Row, error) {
 }
 
 func latency(ctx context.Context, s *side, rate float64, n int) latencies {
-	run := load.Plan{Client: s.client, Shape: load.Only(load.Stream), Model: s.model(upstream.Brief), Rate: rate, Count: n}.Go(ctx)
+	run := load.Plan{Client: s.client, Shape: load.Only(load.AgentStream), Model: s.model(upstream.Brief), Rate: rate, Count: n}.Go(ctx)
 	first, late := run.Column(load.First), run.Column(load.Late)
 	l := latencies{Side: s.name, Rate: rate, Errors: run.Errors(),
 		p50: load.Quantile(first, 0.5), p99: load.Quantile(first, 0.99), late: load.Quantile(late, 0.99)}

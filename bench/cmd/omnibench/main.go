@@ -93,7 +93,7 @@ func offer(ctx context.Context, f *flag.FlagSet, args []string) error {
 	url := f.String("url", "http://127.0.0.1:20128", "the gateway")
 	key := f.String("key", "", "a client key")
 	model := f.String("model", "", "the model to ask for")
-	name := f.String("shape", "chat", "chat, stream or agent")
+	name := f.String("shape", "chat", "chat, stream, agent or agent-stream")
 	rate := f.Float64("rate", 20, "requests a second")
 	d := f.Duration("for", 10*time.Second, "how long")
 	_ = f.Parse(args) // ExitOnError
@@ -107,7 +107,7 @@ func offer(ctx context.Context, f *flag.FlagSet, args []string) error {
 		}
 	}
 	if shape.Name == "" {
-		return fmt.Errorf("there is no shape %q; take chat, stream or agent", *name)
+		return fmt.Errorf("there is no shape %q; take chat, stream, agent or agent-stream", *name)
 	}
 	client := load.NewClient(strings.TrimSuffix(*url, "/"), *key)
 	defer client.Close()
