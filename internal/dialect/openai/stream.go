@@ -17,6 +17,7 @@ type stream struct {
 	answer         dialect.Answer
 	end            ending
 	seen, finished choiceSet
+	repeat         repeat
 }
 
 // Observe implements dialect.Stream.
@@ -36,6 +37,10 @@ func (st *stream) Observe(ev *sse.Event) dialect.Observation {
 	case string(data) == "[DONE]":
 		a.Terminated = true
 		return dialect.Observation{Terminal: true}
+	}
+	if st.repeat.matches(data) {
+		st.repeat.misses = 0
+		return dialect.Observation{Content: true}
 	}
 	c := scanChunk(data, true)
 	if !c.object {
@@ -63,6 +68,9 @@ func (st *stream) Observe(ev *sse.Event) dialect.Observation {
 	}
 	if c.failed {
 		obs.Envelope = c.envelope
+	}
+	if st.op == dialect.OpGenerate && c.content && !c.toolCall && c.end.finish == dialect.FinishNone && !c.failed && !c.usage.Known {
+		st.repeat.learn(data)
 	}
 	return obs
 }
