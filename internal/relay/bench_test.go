@@ -11,6 +11,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,61 +142,99 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// way is one way from the client to the upstream.
+type way struct {
+	name   string
+	url    string
+	client *http.Client
+	cpu    time.Duration
+	allocs uint64
+	failed int
+}
+
+func newWay(b *testing.B, name, url string) *way {
+	tr := &http.Transport{DisableCompression: true}
+	b.Cleanup(tr.CloseIdleConnections)
+	return &way{name: name, url: url, client: &http.Client{Transport: tr}}
+}
+
+func (y *way) ask(body []byte) error {
+	req, err := http.NewRequestWithContext(context.Background(), "POST", y.url+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer client-key-for-the-benchmark")
+	resp, err := y.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err == nil && (resp.StatusCode != 200 || n == 0) {
+		err = fmt.Errorf("%d, %d bytes", resp.StatusCode, n)
+	}
+	return err
+}
+
+// block asks so many times and adds up what it took.
+func (y *way) block(n int, body []byte) error {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := cpu()
+	for range n {
+		if err := y.ask(body); err != nil {
+			// The reverse proxy sends the request's body while it answers, and now and then cuts an
+			// answer that overtakes the body's end.
+			if y.failed++; y.name != "proxy" || y.failed > 20 {
+				return fmt.Errorf("%s: %w", y.name, err)
+			}
+		}
+	}
+	y.cpu += cpu() - start
+	runtime.ReadMemStats(&after)
+	y.allocs += after.Mallocs - before.Mallocs
+	return nil
+}
+
 // BenchmarkRelay measures the CPU of one request through nothing, through a bare reverse proxy and
-// through the gateway. Client and upstream run in the same process: what a way costs is its cpu/op
-// less that of "direct".
+// through the gateway, in turns, so that whatever else the machine does meets all three. Client
+// and upstream run in the same process: what a way costs is what it takes more than the direct
+// one, and "x-proxy" is the gateway's cost over the reverse proxy's.
 func BenchmarkRelay(b *testing.B) {
 	for _, l := range loads() {
-		up := upstream(b, l)
-		for _, way := range []struct {
-			name string
-			via  func() http.Handler
-		}{
-			{"direct", nil},
-			{"proxy", func() http.Handler { return plainProxy(b, up) }},
-			{"gateway", func() http.Handler { return ours(b, up) }},
-		} {
-			b.Run(l.name+"/"+way.name, func(b *testing.B) {
-				to := up.URL
-				if way.via != nil {
-					s := httptest.NewServer(way.via())
-					defer s.Close()
-					to = s.URL
+		b.Run(l.name, func(b *testing.B) {
+			up := upstream(b, l)
+			ways := []*way{newWay(b, "direct", up.URL)}
+			for name, h := range map[string]http.Handler{"proxy": plainProxy(b, up), "gateway": ours(b, up)} {
+				s := httptest.NewServer(h)
+				b.Cleanup(s.Close)
+				ways = append(ways, newWay(b, name, s.URL))
+			}
+			slices.SortFunc(ways, func(x, y *way) int { return strings.Compare(x.name, y.name) }) // direct, gateway, proxy
+			const block = 25
+			for _, y := range ways {
+				if err := y.block(block, l.request); err != nil {
+					b.Fatal(err)
 				}
-				tr := &http.Transport{DisableCompression: true}
-				defer tr.CloseIdleConnections()
-				c := &http.Client{Transport: tr}
-				ask := func() error {
-					req, _ := http.NewRequestWithContext(context.Background(), "POST", to+"/v1/chat/completions", bytes.NewReader(l.request))
-					req.Header.Set("Content-Type", "application/json")
-					req.Header.Set("Authorization", "Bearer client-key-for-the-benchmark")
-					resp, err := c.Do(req)
-					if err != nil {
-						return err
-					}
-					n, err := io.Copy(io.Discard, resp.Body)
-					resp.Body.Close()
-					if err == nil && (resp.StatusCode != 200 || n == 0) {
-						err = fmt.Errorf("%d, %d bytes", resp.StatusCode, n)
-					}
-					return err
-				}
-				for range 20 {
-					ask()
-				}
-				b.ReportAllocs()
-				start, failed := cpu(), 0
-				for b.Loop() {
-					if err := ask(); err != nil {
-						// The reverse proxy sends the request's body while it answers, and now and then
-						// cuts an answer that overtakes the body's end.
-						if failed++; way.name != "proxy" || failed > 1+b.N/100 {
-							b.Fatal(err)
-						}
+				y.cpu, y.allocs = 0, 0
+			}
+			for b.Loop() {
+				for _, y := range ways {
+					if err := y.block(block, l.request); err != nil {
+						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(float64(cpu()-start)/float64(b.N), "cpu-ns/op")
-			})
-		}
+			}
+			per := float64(b.N * block)
+			direct := ways[0]
+			for _, y := range ways[1:] {
+				b.ReportMetric(float64(y.cpu-direct.cpu)/per/1000, y.name+"-µs")
+				b.ReportMetric(float64(y.allocs-direct.allocs)/per, y.name+"-allocs")
+			}
+			b.ReportMetric(float64(direct.cpu)/per/1000, "direct-µs")
+			b.ReportMetric(float64(ways[1].cpu-direct.cpu)/float64(ways[2].cpu-direct.cpu), "x-proxy")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }
