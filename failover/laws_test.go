@@ -114,6 +114,13 @@ func TestLaws(t *testing.T) {
 				woken    -> dispatch a/1/m as a probe
 				content  -> commit a/1/m
 				end      -> finish`},
+		{name: "R2: patience_for any has none for a target that was silent", limits: Limits{PatienceForAny: true},
+			targets: []string{"a/1/m", "b/1/m"},
+			play: `
+				begin        -> dispatch a/1/m
+				fail timeout -> dispatch b/1/m
+				content      -> commit b/1/m
+				end          -> finish`},
 		{name: "R2: patience has its price where somebody else probes first",
 			targets: []string{"a/1/m", "b/1/m"},
 			play: `
