@@ -6,6 +6,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -77,7 +78,11 @@ var chat dialect.Dialect = openai.Dialect{}
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["X-Request-Id"] = []string{requestID(r)}
-	defer g.recover(w, r)
+	defer func() {
+		if p := recover(); p != nil {
+			g.panicked(w, r, p)
+		}
+	}()
 	if !g.turnedAway(w, r) {
 		g.mux.ServeHTTP(w, r)
 	}
@@ -111,13 +116,9 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// recover answers for a bug. A stream that has begun is cut, so that no client takes it for whole.
-func (g *Gateway) recover(w http.ResponseWriter, r *http.Request) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if p == http.ErrAbortHandler {
+// panicked answers for a bug. A stream that has begun is cut, so that no client takes it for whole.
+func (g *Gateway) panicked(w http.ResponseWriter, r *http.Request, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
 	g.panics.Add(1)

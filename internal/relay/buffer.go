@@ -64,7 +64,7 @@ func (b *Buffer) Fill(r io.Reader, size, limit int64) error {
 		switch {
 		case int64(len(b.B)) > limit:
 			return io.ErrShortBuffer
-		case err == io.EOF: //nolint:errorlint // a wrapped io.EOF is some layer's failure, not the end
+		case err == io.EOF:
 			return nil
 		case err != nil:
 			return err

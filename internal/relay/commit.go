@@ -148,7 +148,7 @@ func (x *exchange) drain(c *call) {
 	}
 	c.winding = true
 	c.watch.close(afterTerminator)
-	io.CopyN(io.Discard, c, maxError) // an error here says nothing about the answer
+	_, _ = io.CopyN(io.Discard, c, maxError) // an error here says nothing about the answer
 }
 
 // progress follows whether the answer is complete: with several choices one may begin after
@@ -253,11 +253,11 @@ func (x *exchange) clientGone(c *call, err error) {
 // back for the connection's next request. The watch calls the first, and not after its end.
 func (x *exchange) hurryWriter() {
 	x.hurried = true
-	x.out.SetWriteDeadline(time.Now().Add(lastWords)) // a writer that cannot is bounded by its server
+	_ = x.out.SetWriteDeadline(time.Now().Add(lastWords)) // a writer that cannot is bounded by its server
 }
 
 func (x *exchange) calmWriter() {
 	if x.hurried {
-		x.out.SetWriteDeadline(time.Time{})
+		_ = x.out.SetWriteDeadline(time.Time{})
 	}
 }

@@ -26,24 +26,20 @@ func Decode(body io.Reader, encodings string) (io.Reader, error) {
 		return nil, fmt.Errorf("content encoding has %d layers, of which %d at most are undone", len(names), maxEncodings)
 	}
 	for i := len(names) - 1; i >= 0; i-- {
-		var err error
 		switch name := strings.ToLower(strings.TrimSpace(names[i])); name {
 		case "", "identity":
 		case "gzip", "x-gzip":
-			body, err = lazily(body, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+			body = lazily(body, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
 		case "br":
 			body = brotli.NewReader(body)
 		case "zstd":
-			body, err = lazily(body, func(r io.Reader) (io.Reader, error) {
+			body = lazily(body, func(r io.Reader) (io.Reader, error) {
 				return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 			})
 		case "deflate":
-			body, err = lazily(body, deflate)
+			body = lazily(body, deflate)
 		default:
-			err = fmt.Errorf("content encoding %q is not known here", name)
-		}
-		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("content encoding %q is not known here", name)
 		}
 	}
 	return body, nil
@@ -51,8 +47,8 @@ func Decode(body io.Reader, encodings string) (io.Reader, error) {
 
 // lazily opens a decoder at the first read: some read a header at once, and a stream's first
 // bytes may be long in coming.
-func lazily(src io.Reader, open func(io.Reader) (io.Reader, error)) (io.Reader, error) {
-	return &lazyReader{src: src, open: open}, nil
+func lazily(src io.Reader, open func(io.Reader) (io.Reader, error)) io.Reader {
+	return &lazyReader{src: src, open: open}
 }
 
 type lazyReader struct {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -181,8 +182,7 @@ type smallBuffers struct{ net.Listener }
 func (l smallBuffers) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetWriteBuffer(1)
-		tcp.SetReadBuffer(1)
+		err = errors.Join(err, tcp.SetWriteBuffer(1), tcp.SetReadBuffer(1))
 	}
 	return c, err
 }
@@ -254,7 +254,7 @@ func (w *World) Chat(ctx context.Context, model string, stream bool) Answer {
 
 // Post sends a body to the gateway.
 func (w *World) Post(ctx context.Context, path, body string) Answer {
-	req, err := http.NewRequestWithContext(ctx, "POST", w.URL+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+path, strings.NewReader(body))
 	if err != nil {
 		return Answer{Err: err}
 	}
