@@ -153,6 +153,45 @@ func gz(b []byte) []byte {
 	return out.Bytes()
 }
 
+// TestSlowBody: a client that sends a byte a second is told so after half a minute, and one whose
+// line is slow is not.
+func TestSlowBody(t *testing.T) {
+	world(t, func(t *testing.T, w *gatewaytest.World) {
+		send := func(body string, pieces int, wait time.Duration) gatewaytest.Answer {
+			r, pipe := io.Pipe()
+			go func() {
+				for n := len(body)/pieces + 1; len(body) > 0; time.Sleep(wait) {
+					n = min(n, len(body))
+					if _, err := io.WriteString(pipe, body[:n]); err != nil {
+						return
+					}
+					body = body[n:]
+				}
+				pipe.Close()
+			}()
+			req, _ := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/chat/completions", r)
+			return w.Do(req)
+		}
+		body := `{"model":"c","messages":[{"role":"user","content":"` + strings.Repeat("x", 60) + `"}]}`
+		start := time.Now()
+		if a := send(body, len(body), time.Second); a.Status != 408 || !strings.Contains(a.Body, "too slowly") || time.Since(start) != 30*time.Second {
+			t.Errorf("after %v: %+v", time.Since(start), a)
+		}
+		long := `{"model":"c","messages":[{"role":"user","content":"` + strings.Repeat("x", 8<<20) + `"}]}`
+		if a := send(long, 40, 2*time.Second); a.Status != 200 {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+		// The next request on such a connection has no deadline left from it.
+		w.Providers["p"].SetFault(lab.SlowHeaders(15 * time.Second))
+		w.Providers["q"].SetFault(lab.SlowHeaders(15 * time.Second))
+		for range 3 {
+			if a := w.Chat(t.Context(), "c", true); a.Status != 200 || !a.Done {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}
+
 // TestProbes: what clients send before they begin is answered, with a key or without.
 func TestProbes(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -109,16 +111,50 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*relay.Buffe
 		length = -1
 	}
 	body := relay.NewBuffer()
-	err := body.Fill(src, length, limit)
+	slow := &impatient{src: src, out: http.NewResponseController(w)}
+	err := body.Fill(slow, length, limit)
+	slow.done()
 	if err == nil {
 		return body, nil
 	}
 	body.Release()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.Header().Set("Connection", "close")
+		return nil, &dialect.ErrorReport{Status: http.StatusRequestTimeout, Message: "The request's body came too slowly."}
+	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || errors.Is(err, io.ErrShortBuffer) {
 		return nil, tooLarge()
 	}
 	return nil, &dialect.ErrorReport{Status: http.StatusBadRequest, Message: "The request's body could not be read: " + err.Error() + "."}
 }
+
+// A body has bodyTime to come, and for every bodyStep bytes of it as much again, so that a client
+// which sends a byte a second does not hold a place for ever and a slow line may send what it has.
+const (
+	bodyTime = 30 * time.Second
+	bodyStep = 1 << 20
+)
+
+// impatient reads a request's body and sets its connection's deadline as the body comes.
+type impatient struct {
+	src  io.Reader
+	out  *http.ResponseController
+	read int64
+	next int64 // move the deadline at so many bytes
+}
+
+// Read implements io.Reader.
+func (r *impatient) Read(b []byte) (int, error) {
+	if r.read >= r.next {
+		r.next = r.read + bodyStep
+		_ = r.out.SetReadDeadline(time.Now().Add(bodyTime)) // a server that cannot has limits of its own
+	}
+	n, err := r.src.Read(b)
+	r.read += int64(n)
+	return n, err
+}
+
+func (r *impatient) done() { _ = r.out.SetReadDeadline(time.Time{}) }
 
 func size(n int64) string {
 	if n >= 1<<20 && n%(1<<20) == 0 {

@@ -146,7 +146,7 @@ func serve(l net.Listener, h http.Handler) (stop func()) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		srv.Serve(l)
+		_ = srv.Serve(l) // returns when it is closed, which is the only way out
 	}()
 	return func() {
 		srv.Close()
