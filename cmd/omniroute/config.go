@@ -11,15 +11,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"omniroute/internal/config"
+	"omniroute/internal/livecheck"
 	"omniroute/internal/server"
 	"omniroute/store/sqlite"
 )
 
 func checkCommand() *cobra.Command {
 	var file string
+	var live bool
 	c := &cobra.Command{
 		Use: "check", Short: "Check the configuration", Args: args(cobra.NoArgs),
-		Long: "Checks the configuration and reports everything that is wrong with it, each with its place. It starts nothing.",
+		Long: "Checks the configuration and reports everything that is wrong with it, each with its place. It starts nothing.\n" +
+			"With --live it also asks a model of every connection one tiny question, which costs a few tokens each, and tells\n" +
+			"what is wrong with those that do not answer. No state is touched.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, warnings, err := server.Find(file).Check()
 			for _, w := range warnings {
@@ -36,11 +40,32 @@ func checkCommand() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s is fine: %s, %s, %s, %s; it listens on %s\n", cfg.File,
 				count(len(cfg.Providers), "provider"), count(connections, "connection"), count(len(cfg.Combos), "combo"),
 				count(len(warnings), "warning"), cfg.Listen)
+			if live {
+				return checkLive(c, cfg)
+			}
 			return nil
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", configHelp)
+	c.Flags().BoolVar(&live, "live", false, "make one tiny call per connection")
 	return c
+}
+
+func checkLive(c *cobra.Command, cfg *config.Config) error {
+	rules, err := server.Classifier(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := interruptible(c)
+	defer cancel()
+	results := livecheck.Run(ctx, cfg, rules, livecheck.Options{})
+	if err := livecheck.Write(c.OutOrStdout(), results); err != nil {
+		return err
+	}
+	if bad := livecheck.Failed(results); bad > 0 {
+		return fmt.Errorf("%d of %s cannot be used as they are", bad, count(len(results), "connection"))
+	}
+	return nil
 }
 
 func count(n int, what string) string {
