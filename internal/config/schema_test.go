@@ -107,7 +107,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		provider string
 		valid    bool
 	}{
-		{"{}", true}, {"", true}, {"{dialect: openai}", true}, {"{dialect: [openai]}", true}, {"{dialect: gemini}", false}, {"{dialect: []}", false},
+		{"{}", true}, {"", true}, {"{dialect: openai}", true}, {"{dialect: [openai]}", true}, {"{dialect: gemini, base_url: http://127.0.0.1:1/v1beta}", true}, {"{dialect: latin}", false}, {"{dialect: []}", false},
 		{"{models: [a, {id: b, context: 5}]}", true}, {"{models: a}", false}, {"{models: [{context: 5}]}", false}, {"{models: []}", true}, {"{models: [{id: a, first_token_timeout: 3m}]}", true},
 		{"{rate_limit_scope: model}", true}, {"{rate_limit_scope: provider}", false}, {"{headers: {a: b}}", true}, {"{headers: {a: 5}}", false}, {"{headers: [a]}", false}, {"{headers: }", true},
 		{"{proxy: http://127.0.0.1:1}", true}, {`{proxy: ""}`, true}, {"{proxy: 5}", false}, {"{connections: []}", false}, {"{connections: [{api_key: a}]}", false}, {"{connections: [{id: a, max_concurrent: 5}]}", false},

@@ -8,9 +8,6 @@ import "slices"
 var unavailable = []string{
 	"metrics_listen",
 	"store=redis",
-	"providers.*.dialect=responses",
-	"providers.*.dialect=anthropic",
-	"providers.*.dialect=gemini",
 	"providers.*.connections_strategy",
 	"providers.*.connections[].max_concurrent",
 	"combos.*.strategy=weighted",
@@ -24,9 +21,6 @@ var unavailable = []string{
 	"combos.*.recover",
 	"combos.*.keepalive",
 	"combos.*.last_resort",
-	"error_rules[].dialect=responses",
-	"error_rules[].dialect=anthropic",
-	"error_rules[].dialect=gemini",
 }
 
 // available reports whether a key, or a word of it, can be used in this version.
