@@ -66,7 +66,10 @@ func (st *stream) Observe(ev *sse.Event) dialect.Observation {
 		st.number = e.number + 1
 	}
 	if e.response.id != "" {
-		a.ID, a.Model = e.response.id, e.response.model
+		a.ID = e.response.id
+	}
+	if e.response.model != "" {
+		a.Model = e.response.model
 	}
 	return st.take(&e, data)
 }

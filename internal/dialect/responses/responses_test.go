@@ -1,0 +1,12 @@
+package responses
+
+import (
+	"testing"
+
+	"omniroute/internal/dialect/dialecttest"
+)
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	dialecttest.Transcripts(t, Dialect{})
+}
