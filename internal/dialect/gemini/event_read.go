@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/jsonscan"
 	"omniroute/internal/dialect/neutral"
 	"omniroute/internal/dialect/sse"
 )
@@ -20,36 +21,93 @@ type eventReader struct {
 
 // Read implements neutral.EventReader.
 func (er *eventReader) Read(ev *sse.Event, out []neutral.Event) []neutral.Event {
-	data := bytes.TrimSpace(ev.Data)
-	var in answer
-	if len(data) == 0 || data[0] != '{' || neutral.Decode(data, &in) != nil {
+	s := jsonscan.New(bytes.TrimSpace(ev.Data))
+	if s.Peek() != '{' {
 		return out
 	}
-	if in.ResponseID != er.id || in.ModelVersion != er.model {
-		er.id, er.model = in.ResponseID, in.ModelVersion
+	var id, model, parts, reason, blocked []byte
+	var usage dialect.Usage
+	for ok := s.Object(); ok; ok = s.More('}') {
+		switch key := s.Key(); string(key) {
+		case "candidates":
+			first := true
+			for ok := s.Array(); ok; ok = s.More(']') {
+				p, r := scanFirst(&s)
+				if first {
+					parts, reason = p, r
+				}
+				first = false
+			}
+		case "promptFeedback":
+			for ok := s.Object(); ok; ok = s.More('}') {
+				if key := s.Key(); string(key) == "blockReason" {
+					blocked = s.Text()
+				} else {
+					s.Skip()
+				}
+			}
+		case "usageMetadata":
+			usage = scanUsage(&s)
+		case "responseId":
+			id = s.Text()
+		case "modelVersion":
+			model = s.Text()
+		default:
+			s.Skip()
+		}
+	}
+	if s.End() != nil {
+		return out
+	}
+	if string(id) != er.id || string(model) != er.model {
+		er.id, er.model = string(id), string(model)
 		out = append(out, neutral.Event{Kind: neutral.EventStart, ID: er.id, Model: er.model})
 	}
+	if parts != nil {
+		s = jsonscan.New(parts)
+		for ok := s.Array(); ok; ok = s.More(']') {
+			s.Peek()
+			out = er.part(s.Skip(), out)
+		}
+	}
+	return er.end(string(reason), string(blocked), usage, out)
+}
+
+// scanFirst reads a candidate: its parts and why it ended.
+func scanFirst(s *jsonscan.Scanner) (parts, reason []byte) {
+	for ok := s.Object(); ok; ok = s.More('}') {
+		switch key := s.Key(); string(key) {
+		case "content":
+			for ok := s.Object(); ok; ok = s.More('}') {
+				if key := s.Key(); string(key) == "parts" && s.Peek() == '[' {
+					parts = s.Skip()
+				} else {
+					s.Skip()
+				}
+			}
+		case "finishReason":
+			reason = s.Text()
+		default:
+			s.Skip()
+		}
+	}
+	return parts, reason
+}
+
+func (er *eventReader) end(reason, blocked string, usage dialect.Usage, out []neutral.Event) []neutral.Event {
 	end := neutral.Event{Kind: neutral.EventFinish}
-	if len(in.Candidates) > 0 {
-		first := &in.Candidates[0]
-		for i := range first.Content.Parts {
-			out = er.part(&first.Content.Parts[i], out)
-		}
-		end.Finish, end.Native = finishOf(first.FinishReason), first.FinishReason
-		if end.Finish != dialect.FinishNone {
-			out = er.endPartial(out)
-		}
-		if end.Finish == dialect.FinishStop && er.begun > 0 {
-			end.Finish = dialect.FinishToolCalls
-		}
+	end.Finish, end.Native = finishOf(reason), reason
+	if end.Finish != dialect.FinishNone {
+		out = er.endPartial(out)
 	}
-	if b := in.PromptFeedback; b != nil && b.BlockReason != "" {
-		end.Finish, end.Native = dialect.FinishFilter, b.BlockReason
+	if end.Finish == dialect.FinishStop && er.begun > 0 {
+		end.Finish = dialect.FinishToolCalls
 	}
-	if in.UsageMetadata != nil {
-		if c, err := scanChunk(data); err == nil && c.usage.Known {
-			out = append(out, neutral.Event{Kind: neutral.EventUsage, Usage: c.usage})
-		}
+	if blocked != "" && blocked != "BLOCK_REASON_UNSPECIFIED" {
+		end.Finish, end.Native = dialect.FinishFilter, blocked
+	}
+	if usage.Known {
+		out = append(out, neutral.Event{Kind: neutral.EventUsage, Usage: usage})
 	}
 	if end.Finish != dialect.FinishNone {
 		out = append(out, end)
@@ -57,7 +115,34 @@ func (er *eventReader) Read(ev *sse.Event, out []neutral.Event) []neutral.Event 
 	return out
 }
 
-func (er *eventReader) part(p *part, out []neutral.Event) []neutral.Event {
+// part reads a text by itself, which is most of a stream, and leaves the rest to the decoder.
+func (er *eventReader) part(raw []byte, out []neutral.Event) []neutral.Event {
+	var p part
+	s := jsonscan.New(raw)
+	for ok := s.Object(); ok; ok = s.More('}') {
+		switch key := s.Key(); string(key) {
+		case "text":
+			if text := s.Text(); text != nil {
+				said := string(text)
+				p.Text = &said
+			}
+		case "thought":
+			p.Thought = s.Peek() == 't'
+			s.Skip()
+		case "thoughtSignature":
+			p.ThoughtSignature = string(s.Text())
+		case "functionCall":
+			if neutral.Decode(s.Skip(), &p.FunctionCall) != nil {
+				return out
+			}
+		default:
+			s.Skip()
+		}
+	}
+	return er.take(&p, out)
+}
+
+func (er *eventReader) take(p *part, out []neutral.Event) []neutral.Event {
 	switch {
 	case p.FunctionCall != nil:
 		if p.ThoughtSignature != "" {
