@@ -178,11 +178,21 @@ func (g gate) breakerFail(r report, p *Policy, now instant) gate {
 	g.kind, g.rule = r.kind, r.rule
 	g.lastFailure, g.touched = now, r.seq
 	g = g.noted(r, 1, 0)
-	if g.failures < p.Breaker.FailureThreshold {
+	if g.failures < p.Breaker.FailureThreshold || g.doubtful(r.sent) {
 		return g
 	}
 	return g.open(r, p, now)
 }
+
+// fewest is what share of the attempts begun since its first failure a run must make up to open
+// the breaker: one in three.
+const fewest = 3
+
+// doubtful reports whether a run of failures is too small a part of what was sent to mean
+// anything. Failures are quicker than answers: at the start of heavy traffic, or right after a
+// gate has opened, the few that fail are all that is known of the many that are on their way, and
+// five of them in a row are no outage.
+func (g gate) doubtful(sent int64) bool { return sent > int64(g.failures)*fewest }
 
 // breakerWait is one attempt that has waited suspiciously long for its first content.
 func (g gate) breakerWait(r report, p *Policy, now instant) gate {

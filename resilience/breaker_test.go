@@ -333,3 +333,29 @@ func TestR9WaitsAreNotCountedTwice(t *testing.T) {
 		t.Fatalf("two timeouts locked the model: %+v", l)
 	}
 }
+
+// Five quick failures among a hundred attempts that are still on their way mean nothing; when
+// the rest fails too the breaker opens all the same.
+func TestBreakerAmongManyInFlight(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Options{})
+	r.fail("p/a/m", err500)
+	r.Reset(target("p/a"), false) // the breaker alone counts here
+	var flying []Permit
+	for range 100 {
+		flying = append(flying, r.takeAs("p/a/m", normal))
+	}
+	for i, p := range flying {
+		p.Failure(err500)
+		want := Degraded
+		switch n := i + 2; {
+		case n < 3:
+			want = Closed
+		case n*3 >= 100:
+			want = Open
+		}
+		if got := r.Status().Providers[0].Breaker.State; got != want {
+			t.Fatalf("after %d failures of 101 attempts: %s, want %s", i+2, got, want)
+		}
+	}
+}

@@ -129,6 +129,7 @@ func (b *CircuitBreaker) Execute(ctx context.Context, fn func(context.Context) e
 func (b *CircuitBreaker) admit() (begun, lease uint64, err error) {
 	begun = b.e.seq.Load() // before the look at the gate; see Target.acquire
 	if b.d.word.Load()&bitGated == 0 {
+		b.d.count()
 		return begun, 0, nil
 	}
 	clock := b.e.opts.Now()
@@ -182,7 +183,7 @@ func (b *CircuitBreaker) fail(begun, lease uint64, kind Kind) {
 	e := b.e
 	e.mu.Lock()
 	defer e.unlock()
-	r := report{key: b.d.key, kind: kind, begun: begun, lease: lease, seq: e.tick()}
+	r := report{sent: b.d.sent.Load(), key: b.d.key, kind: kind, begun: begun, lease: lease, seq: e.tick()}
 	next := b.d.breaker.breakerFail(r, b.d.policy, e.now())
 	e.setBreaker(b.d, next.release(lease), "failure")
 }

@@ -72,7 +72,9 @@ type domain struct {
 	policy   *Policy
 	own      *Policy // of a breaker that is used alone; nil else
 	breaker  gate
-	onState  *handler // a stand-alone breaker's OnStateChange
+	// sent counts the attempts that began while a run of failures stood, from its first failure on.
+	sent    atomic.Int64
+	onState *handler // a stand-alone breaker's OnStateChange
 }
 
 type connection struct {
@@ -227,6 +229,9 @@ func (e *Engine) unlock() {
 func (e *Engine) setBreaker(d *domain, next gate, cause string) {
 	before := d.breaker
 	d.breaker = next
+	if len(before.run) == 0 && len(next.run) > 0 {
+		d.sent.Store(0)
+	}
 	e.refreshDomain(d)
 	e.changed(LayerBreaker, d.key, before, next, d.policy, cause)
 }

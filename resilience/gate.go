@@ -67,6 +67,7 @@ type report struct {
 	begun      uint64  // sequence number at the attempt's start
 	lease      uint64  // the attempt's lease, 0 for none
 	seq        uint64  // sequence number of this report
+	sent       int64   // attempts that began since the breaker's run of failures did
 	random     float64 // for jitter, in [0, 1)
 }
 

@@ -210,7 +210,7 @@ func (m *reference) widen(k Key, t, c *refGate, r refReport) {
 
 func (m *reference) note(b *refGate, k Key, kind Kind, fails, waits int) {
 	if len(b.run) == 0 {
-		b.runAt = m.step
+		b.runAt, b.sent = m.step, 0
 	}
 	i := slices.IndexFunc(b.run, func(e refRun) bool { return e.key == k })
 	if i < 0 {
@@ -255,7 +255,7 @@ func (m *reference) failBreaker(b *refGate, r refReport) {
 		m.note(b, r.a.key, r.Kind, 1, 0)
 		b.fails++
 		b.kind, b.lastFail = r.Kind, m.now
-		if b.out || b.fails >= m.p.Breaker.FailureThreshold {
+		if b.out || b.fails >= m.p.Breaker.FailureThreshold && b.sent <= 3*b.fails {
 			m.open(b, r)
 		}
 	}

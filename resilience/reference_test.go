@@ -41,6 +41,7 @@ type refGate struct {
 	suspected                  bool
 	run                        []refRun
 	runAt                      int
+	sent                       int                      // attempts since the run began
 	own                        map[string]time.Duration // models with a run of their own
 
 	// lockout
@@ -287,6 +288,9 @@ func (m *reference) take(k Key, alone bool) (refView, *refAttempt) {
 	b, c, t, l := m.gates(k)
 	m.step++
 	m.ids++
+	if len(b.run) > 0 {
+		b.sent++
+	}
 	for _, g := range []*refGate{c, t, l} {
 		m.forget(g)
 	}
@@ -338,7 +342,7 @@ func (m *reference) restart() {
 		if !g.out && g.fails == 0 {
 			*g = refGate{own: g.own}
 		}
-		g.setAt, g.endAt, g.runAt, g.probes, g.waits = 0, 0, 0, nil, 0
+		g.setAt, g.endAt, g.runAt, g.probes, g.waits, g.sent = 0, 0, 0, nil, 0, 0
 	}
 	for _, gates := range []map[Key]*refGate{m.conns, m.models, m.locks} {
 		for _, g := range gates {

@@ -21,9 +21,17 @@ func (t *Target) acquire(alone bool) (Permit, error) {
 	// newer than the attempt.
 	begun := t.engine.seq.Load()
 	if t.unknown() {
+		t.dom.count()
 		return newPermit(t, begun), nil
 	}
 	return t.engine.admit(t, alone)
+}
+
+// count notes the begin of an attempt where failures are being counted.
+func (d *domain) count() {
+	if d.word.Load()&bitEvidence != 0 {
+		d.sent.Add(1)
+	}
 }
 
 // Check returns the exclusion that Acquire would meet now, and false where it would admit. It
@@ -195,6 +203,7 @@ func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
 	}
 	now := clock.Sub(e.start)
 	e.forgetStale(t, now)
+	t.dom.count()
 	permit := newPermit(t, e.date)
 	if kind == free {
 		return permit, nil

@@ -140,8 +140,8 @@ func incidents() []struct {
 		s    incident.Scenario
 		want []measure
 	}{
-		{"5% random 500s", simple(200*time.Second, one, primary(three, incident.Fault{From: 5 * time.Second, Share: 0.05})), []measure{answered(99.9), trips(0)}},
-		{"5% random 500s, one connection", simple(200*time.Second, one, primary(nil, incident.Fault{From: 5 * time.Second, Share: 0.05})), []measure{answered(99.9), trips(0)}},
+		{"5% random 500s", simple(200*time.Second, one, primary(three, incident.Fault{Share: 0.05})), []measure{answered(99.9), trips(0)}},
+		{"5% random 500s, one connection", simple(200*time.Second, one, primary(nil, incident.Fault{Share: 0.05})), []measure{answered(99.9), trips(0)}},
 		{"one key of three limited for 5m", simple(350*time.Second, one, primary(three, badKey(limited))), []measure{answered(99.9), wasted("main", "k2", 100)}},
 		{"one key of three denied for 5m", simple(350*time.Second, one, primary(three, badKey(denied))), []measure{answered(99.9), wasted("main", "k2", 100)}},
 		{"one key of three answers 500 for 5m", simple(350*time.Second, one, primary(three, badKey(incident.ServerError))), []measure{answered(99.9), wasted("main", "k2", 100).atWorst(120)}},
