@@ -11,6 +11,7 @@ func (m *reference) good(a *refAttempt) {
 	b, c, t, l := m.gates(a.key)
 	delete(b.own, a.key.Model)
 	var moved []refRun
+	last := b.lastFail
 	contrast := len(b.run) > 0 && a.began >= b.runAt
 	if !b.out {
 		if contrast {
@@ -59,7 +60,9 @@ func (m *reference) good(a *refAttempt) {
 	m.release(a)
 	for _, e := range moved {
 		b.own[e.key.Model] = m.now
-		m.lockMoved(e.key, e.kind, max(e.fails, e.waits))
+		if m.now-last <= m.p.Lockout.AttemptWindow {
+			m.lockMoved(e.key, e.kind, max(e.fails, e.waits))
+		}
 	}
 }
 

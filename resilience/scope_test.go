@@ -488,3 +488,19 @@ func TestOwnEndpointIsItsOwnFailureDomain(t *testing.T) {
 		t.Fatal("the connection still shows a breaker of its own")
 	}
 }
+
+// A run of failures from long ago is no reason to lock a model today.
+func TestV4OldRunLocksNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Options{})
+	for range 4 {
+		r.takeAs("p/a/m", normal).Failure(err500)
+		r.Reset(target("p/a/m"), false)
+	}
+	r.at(35 * time.Minute)
+	r.ok("p/a/other")
+	if l, ok := r.lockout("p/a/m"); ok {
+		t.Errorf("%+v", l)
+	}
+	r.wantReady("p/a/m", true)
+}

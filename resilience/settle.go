@@ -23,6 +23,7 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 	}
 
 	var moved []evidence
+	failed := d.breaker.lastFailure
 	if !d.breaker.clean() {
 		next, closed, evidence := d.breaker.breakerSuccess(t.key.Model, begun, seq, d.policy)
 		e.setBreaker(d, next, cause)
@@ -47,6 +48,9 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 			continue
 		}
 		e.setBreaker(d, d.breaker.withMoved(m.key.Model, d.policy, now), "contrast")
+		if now-failed > d.policy.Lockout.AttemptWindow {
+			continue // a run that old says whose the failures are, but locks nothing today
+		}
 		o := e.target(m.key)
 		r := report{key: m.key, kind: m.kind, rule: "contrast", begun: seq, seq: seq}
 		e.setLock(o, o.lock.lockoutMoved(max(m.count, m.waited), r, d.policy, now), "contrast")
