@@ -17,11 +17,13 @@ import (
 
 	"omniroute/classify"
 	"omniroute/failover"
+	"omniroute/internal/catalog"
 	"omniroute/internal/dialect"
-	"omniroute/internal/dialect/openai"
+	"omniroute/internal/dialect/responses"
 	"omniroute/internal/relay"
 	"omniroute/internal/route"
 	"omniroute/internal/telemetry"
+	"omniroute/resilience"
 )
 
 // Options are what a Gateway works with. Router, Runner and Classifier are needed.
@@ -58,7 +60,14 @@ func New(o Options) *Gateway {
 	g.relay = relay.New(relay.Options{Runner: o.Runner, Classifier: o.Classifier, Logger: o.Logger, Observe: g.observe, Dial: o.Dial})
 	g.mux.HandleFunc("GET /v1/models", g.models)
 	g.mux.HandleFunc("GET /v1/models/{id...}", g.model)
+	g.mux.HandleFunc("GET /v1beta/models", g.models)
+	g.mux.HandleFunc("GET /v1beta/models/{id...}", g.model)
+	g.mux.HandleFunc("GET /v1/responses/{id...}", g.stored)
+	g.mux.HandleFunc("DELETE /v1/responses/{id...}", g.stored)
+	g.mux.HandleFunc("POST /v1/responses/{id}/cancel", g.stored)
 	g.mux.HandleFunc("POST /v1/{path...}", g.generate)
+	g.mux.HandleFunc("POST /v1beta/{path...}", g.generate)
+	g.mux.HandleFunc("GET "+helloPath, hello)
 	g.mux.HandleFunc("/v1/{path...}", g.noSuchCall)
 	g.mux.HandleFunc("/", g.noSuchCall)
 	return g
@@ -73,11 +82,13 @@ func (g *Gateway) Close() { g.relay.Close() }
 // Panics returns how many requests ended in a recovered panic, which is always a bug.
 func (g *Gateway) Panics() int64 { return g.panics.Load() }
 
-var chat dialect.Dialect = openai.Dialect{}
-
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header()["X-Request-Id"] = []string{requestID(r)}
+	id := []string{requestID(r)}
+	w.Header()["X-Request-Id"] = id
+	if dialectOf(r) == messages {
+		w.Header()["Request-Id"] = id // what this API's clients look for
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			g.panicked(w, r, p)
@@ -104,6 +115,8 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	case r.Header.Get("Upgrade") != "":
 		w.Header().Set("Upgrade", "HTTP/1.1")
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusUpgradeRequired, Message: "WebSockets are not served here; use HTTP."})
+	case r.URL.Path == helloPath:
+		return false
 	case !g.o.Router().Config().ClientAllowed(presentedKey(r)):
 		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeInvalidAPIKey,
 			Message: "This gateway does not know the key; send one of its client keys as \"Authorization: Bearer KEY\"."})
@@ -137,19 +150,24 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, report)
 		return
 	}
-	asked, err := read(r, body.B)
+	d := dialectOf(r)
+	asked, err := read(d, r, body.B)
 	if err != nil {
 		body.Release()
 		g.fail(w, r, refusal(err))
 		return
 	}
-	to, err := router.Resolve("openai", asked.Model)
+	name, pinned := asked.Model, resilience.Key{}
+	if d == response {
+		name, pinned = g.pinned(responses.PreviousID(body.B), name)
+	}
+	to, err := router.Resolve(catalog.Dialect(d.Name()), name)
 	if err != nil {
 		body.Release()
 		g.fail(w, r, refusal(err))
 		return
 	}
-	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: chat, Asked: asked, Body: body})
+	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned})
 }
 
 func (g *Gateway) noSuchCall(w http.ResponseWriter, r *http.Request) {
@@ -172,9 +190,10 @@ func cleanPath(p string) string {
 
 // fail answers a request that did not come to be relayed.
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, rep *dialect.ErrorReport) {
-	status := rep.StatusCode()
-	relay.WriteError(w, chat, rep, status == http.StatusServiceUnavailable)
-	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: chat.Name(), Status: status, Code: errorWord(rep)})
+	d := dialectOf(r)
+	status := d.ErrorStatus(rep)
+	relay.WriteError(w, d, rep, rep.StatusCode() == http.StatusServiceUnavailable)
+	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: d.Name(), Status: status, Code: errorWord(rep)})
 }
 
 func errorWord(rep *dialect.ErrorReport) string {

@@ -167,8 +167,8 @@ func size(n int64) string {
 const maxModel = 256
 
 // read finds out what the request asks for.
-func read(r *http.Request, body []byte) (*dialect.Request, error) {
-	asked, err := readAny(r, body)
+func read(d dialect.Dialect, r *http.Request, body []byte) (*dialect.Request, error) {
+	asked, err := readAny(d, r, body)
 	if err == nil && (len(asked.Model) > maxModel || strings.ContainsFunc(asked.Model, unicode.IsControl) || !utf8.ValidString(asked.Model)) {
 		return nil, &dialect.RequestError{Param: "model", Offset: -1,
 			Message: fmt.Sprintf("The model's name is longer than %d bytes or holds control characters; no model is called so.", maxModel)}
@@ -176,15 +176,23 @@ func read(r *http.Request, body []byte) (*dialect.Request, error) {
 	return asked, err
 }
 
-func readAny(r *http.Request, body []byte) (*dialect.Request, error) {
+func readAny(d dialect.Dialect, r *http.Request, body []byte) (*dialect.Request, error) {
 	contentType := r.Header.Get("Content-Type")
 	if contentType == dialect.ErrorContentType { // the usual case, without a closer look
-		return chat.ReadRequest(r.URL.Path, body)
+		return readJSON(d, r, body)
 	}
 	if t, _, err := mime.ParseMediaType(contentType); err == nil && t == "multipart/form-data" {
 		return dialect.ReadMultipart(r.URL.Path, contentType, body)
 	}
-	return chat.ReadRequest(r.URL.Path, body)
+	return readJSON(d, r, body)
+}
+
+func readJSON(d dialect.Dialect, r *http.Request, body []byte) (*dialect.Request, error) {
+	asked, err := d.ReadRequest(r.URL.Path, body)
+	if err == nil && asked.Stream && d == google && r.URL.Query().Get("alt") != "sse" {
+		return nil, &dialect.RequestError{Param: "alt", Offset: -1, Message: "Streams are sent as server-sent events here; add ?alt=sse to the URL."}
+	}
+	return asked, err
 }
 
 // refusal puts an error about the request into words for its client.

@@ -367,8 +367,7 @@ func TestLastingRequests(t *testing.T) {
 		{"limited", jobs, `{"model":"m"}`, lab.RateLimited(lab.RetryAfter(9 * time.Second)), true, 200},
 		{"refused", jobs, `{"model":"m"}`, lab.Unauthorized(), true, 200},
 		{"a video", "/v1/videos", `{"model":"m"}`, lab.ServerError(), false, 502},
-		{"in the background", responses, `{"model":"m","background": true}`, lab.ServerError(), false, 502},
-		{"a response", responses, `{"model":"m","background":false}`, lab.ServerError(), true, 200},
+		{"a response", responses, `{"model":"m","input":"x","background":false}`, lab.ServerError(), true, 200},
 		{"a chat", chat, `{"model":"m","messages":[{"role":"user","content":"x"}]}`, lab.ServerError(), true, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {

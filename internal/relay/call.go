@@ -13,6 +13,7 @@ import (
 	"omniroute/failover"
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/sse"
+	"omniroute/internal/dialect/translate"
 	"omniroute/internal/route"
 	"omniroute/resilience"
 )
@@ -35,8 +36,14 @@ type call struct {
 	up      *route.Upstream
 	ctx     context.Context
 	trace   httptrace.ClientTrace
-	reused  bool    // the transport's connection had carried a request before
-	body    *Buffer // of the request, as long as the call may send it
+	// What the target speaks, and the request in it. Where that is not the client's dialect there
+	// is a translation, and words makes the client's stream.
+	speaks      dialect.Dialect
+	asked       *dialect.Request
+	translation *translate.Translation
+	words       *translate.Stream
+	reused      bool    // the transport's connection had carried a request before
+	body        *Buffer // of the request, as long as the call may send it
 
 	resp   *http.Response
 	status int
@@ -47,9 +54,11 @@ type call struct {
 	answer dialect.Answer
 	fault  dialect.UpstreamError // what an error envelope said
 
-	held  []byte  // a stream's events before its first content
-	first []byte  // the event with the first content, valid until the next one is read
-	whole *Buffer // an answer that is not streamed
+	held  []byte // a stream's events before its first content
+	first []byte // the event with the first content, valid until the next one is read
+	// translated is what held and first are to a client of another dialect.
+	translated []byte
+	whole      *Buffer // an answer that is not streamed
 
 	// The pump's. unsent says that events wait for a flush, and gone why the client did not take
 	// one. complete says that nothing more need come, winding that the watch knows.
@@ -75,6 +84,7 @@ func newCall(x *exchange, a *failover.Attempt) *call {
 	c.handOver = func() { x.handOver(c) }
 	c.slowWriter = x.hurryWriter
 	c.phase.Store(uint32(classify.PhaseDial))
+	c.speak()
 	return c
 }
 
@@ -148,7 +158,7 @@ func (c *call) refused(body io.Reader) resilience.Verdict {
 
 // readFault keeps what an error envelope says, without the key that some upstreams repeat in it.
 func (c *call) readFault(envelope []byte) {
-	c.fault, _ = c.x.Dialect.ReadError(envelope)
+	c.fault, _ = c.speaks.ReadError(envelope)
 	if key := c.up.Connection.Key.Reveal(); key != "" {
 		for _, s := range []*string{&c.fault.Message, &c.fault.Code, &c.fault.Type, &c.fault.Param} {
 			*s = strings.ReplaceAll(*s, key, "[redacted]")
@@ -221,10 +231,13 @@ func (c *call) readWhole(body io.Reader) resilience.Verdict {
 	if err != nil {
 		return c.judge(classify.PhaseBody, text, &classify.CutError{Err: err})
 	}
-	a := c.x.Dialect.Inspect(c.x.Asked, text)
+	a := c.speaks.Inspect(c.asked, text)
 	if a.Error || a.Malformed || a.Empty() || c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.resp.Header.Get("Content-Type"), text) == dialect.FormatSSE {
 		c.readFault(text)
 		return c.judge(classify.PhaseBody, text, nil)
+	}
+	if err := c.inClientsWords(); err != nil {
+		return c.unusable(err.Error())
 	}
 	c.answer = a
 	return resilience.Verdict{}
@@ -234,7 +247,10 @@ func (c *call) readWhole(body io.Reader) resilience.Verdict {
 func (c *call) firstContent(body io.Reader) resilience.Verdict {
 	c.phase.Store(uint32(classify.PhaseFirstEvent))
 	c.events = sse.NewReader(body)
-	c.stream = c.x.Dialect.NewStream(c.x.Asked)
+	c.stream = c.speaks.NewStream(c.asked)
+	if c.translation != nil {
+		c.words = c.translation.Stream()
+	}
 	var said []byte // everything, for the classifier; nil while it is what is held
 	for {
 		ev, err := c.events.Next()
@@ -257,6 +273,9 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 			return c.judge(classify.PhaseFirstEvent, c.said(said, ev), nil)
 		case o.Content, o.Terminal && c.whollyEmpty():
 			c.first = ev.Raw
+			if c.words != nil {
+				c.hear(c.words.Next(ev))
+			}
 			c.complete = c.stream.Answer().Complete
 			return resilience.Verdict{}
 		case o.Terminal:
@@ -266,6 +285,9 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 		case len(c.held)+len(ev.Raw) <= maxHeld:
 			if said != nil {
 				said = append(said, ev.Raw...)
+			}
+			if c.words != nil {
+				c.hear(c.words.Next(ev))
 			}
 			c.held = append(c.held, ev.Raw...)
 		case !ev.Comment: // comments beyond the bound are let go; they mean nothing

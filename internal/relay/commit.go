@@ -52,6 +52,9 @@ func (x *exchange) conclude(c *call) {
 func (x *exchange) answerHeaders(c *call) {
 	h := x.w.Header()
 	copyHeaders(h, c.resp.Header, notDown)
+	if c.translation != nil {
+		h["Content-Type"] = jsonType
+	}
 	if id := c.resp.Header["X-Request-Id"]; len(id) > 0 {
 		h["X-Upstream-Request-Id"] = id[:1:1]
 	} else if id := c.resp.Header["Request-Id"]; len(id) > 0 {
@@ -85,21 +88,21 @@ var (
 	eventStream = []string{"text/event-stream; charset=utf-8"}
 	noCache     = []string{"no-cache"}
 	noBuffering = []string{"no"}
+	jsonType    = []string{dialect.ErrorContentType}
 )
 
 // pump passes a stream on, event by event. Events that have come together go out together; none
 // waits for bytes that have not come.
 func (x *exchange) pump(c *call) {
 	x.beginStream(c)
-	more := x.pass(c, c.held) && x.pass(c, c.first) && !c.last.Terminal
-	c.held, c.first = nil, nil
+	more := x.passFirst(c) && !c.last.Terminal
 	for more {
 		ev, err := c.events.Next()
 		if err != nil {
 			x.ended(c, err)
 			return
 		}
-		more = x.judged(c, ev) && x.pass(c, ev.Raw) && !c.last.Terminal
+		more = x.judged(c, ev) && x.passEvent(c, ev) && !c.last.Terminal
 	}
 	if c.last.Terminal && c.gone == nil && c.complete {
 		x.drain(c)
@@ -141,12 +144,10 @@ func (x *exchange) judged(c *call, ev *sse.Event) bool {
 // drain ends an answer whose terminator has been passed on. Nothing that follows it counts, but
 // when the body ends soon its connection can be used again.
 func (x *exchange) drain(c *call) {
-	c.unsent = false
-	if err := x.out.Flush(); err != nil {
-		x.clientGone(c, err)
+	if x.terminate(c); c.gone != nil {
 		return
 	}
-	c.winding = true
+	c.unsent, c.winding = false, true
 	c.watch.close(afterTerminator)
 	_, _ = io.CopyN(io.Discard, c, maxError) // an error here says nothing about the answer
 }
@@ -165,6 +166,14 @@ func (x *exchange) progress(c *call, o *dialect.Observation) {
 		c.winding = false
 		c.watch.reopen(x.limits.IdleTimeout)
 	}
+}
+
+// passEvent passes an event on, in the client's words.
+func (x *exchange) passEvent(c *call, ev *sse.Event) bool {
+	if c.words == nil || len(ev.Raw) == 0 {
+		return x.pass(c, ev.Raw)
+	}
+	return x.pass(c, c.words.Next(ev))
 }
 
 // pass writes bytes for the client, which are on their way at the latest before the next wait, and
@@ -203,10 +212,19 @@ func (x *exchange) ended(c *call, err error) {
 	x.breakOff(c, c.judge(classify.PhaseMidStream, nil, &classify.CutError{Content: true, Err: err}))
 }
 
-// terminate writes the terminator that the upstream has left out, where the dialect has one.
+// terminate writes the end of a translated stream, or the terminator that the upstream has left
+// out, where the dialect has one.
 func (x *exchange) terminate(c *call) {
-	t, ok := x.Dialect.(interface{ Terminator() []byte })
-	if ok && x.Asked.Operation == dialect.OpGenerate && !c.stream.Answer().Terminated && !x.pass(c, t.Terminator()) {
+	t, ok := x.Dialect.(dialect.Terminator)
+	switch {
+	case c.words != nil:
+		ok = x.pass(c, c.words.End())
+	case ok && x.Asked.Operation == dialect.OpGenerate && !c.stream.Answer().Terminated:
+		ok = x.pass(c, t.Terminator())
+	default:
+		ok = true
+	}
+	if !ok {
 		return
 	}
 	if err := x.out.Flush(); err != nil {
@@ -228,7 +246,7 @@ func (x *exchange) breakOff(c *call, v resilience.Verdict) {
 		rep.Message = c.fault.Message
 	}
 	x.story.Broke = v.String()
-	_, err := x.w.Write(x.Dialect.ErrorEvent(rep))
+	_, err := x.w.Write(c.errorEvent(rep))
 	if err == nil {
 		err = x.out.Flush()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"omniroute/failover"
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/translate"
 	"omniroute/resilience"
 )
 
@@ -22,7 +23,7 @@ const (
 func (x *exchange) giveUp() {
 	rep := x.handle.Report(time.Now())
 	out := x.errorReport(rep)
-	x.story.Status, x.story.Skipped = out.StatusCode(), rep.Skipped
+	x.story.Status, x.story.Skipped = x.Dialect.ErrorStatus(out), append(x.unfit, rep.Skipped...)
 	x.story.Code = out.Code
 	WriteError(x.w, x.Dialect, out, rep.Cause != failover.CauseRequest)
 }
@@ -34,6 +35,7 @@ func (x *exchange) errorReport(rep failover.Report) *dialect.ErrorReport {
 		a := &rep.Attempts[i]
 		out.Attempts = append(out.Attempts, dialect.Attempted{Key: a.Key, Status: a.Status, Kind: a.Verdict.Kind, Scope: a.Verdict.Scope, Duration: a.Duration})
 	}
+	x.skipUnfit(out)
 	for _, s := range rep.Skipped {
 		d := dialect.Skipped{Key: s.Key, Layer: s.Layer, Kind: s.Kind, Until: s.Until, RetryAfter: s.RetryAfter}
 		if s.Unfit {
@@ -102,6 +104,19 @@ func (x *exchange) unavailable(out *dialect.ErrorReport, rep failover.Report) {
 		out.Status = http.StatusServiceUnavailable
 		out.Message = fmt.Sprintf("No target of %s is available: %d attempts failed, %d targets are out.", name, len(rep.Attempts), len(rep.Skipped))
 	}
+	if said := x.lastWords(); said != "" {
+		out.Message += " The last one said: " + said
+	}
+}
+
+// lastWords returns what the upstream of the last attempt said, as far as it said anything.
+func (x *exchange) lastWords() string {
+	for i := len(x.calls) - 1; i >= 0; i-- {
+		if m := x.calls[i].fault.Message; m != "" {
+			return m
+		}
+	}
+	return ""
 }
 
 // unknownModel reports whether every target said, or has said, that there is no such model.
@@ -125,7 +140,9 @@ func (x *exchange) requestFault(out *dialect.ErrorReport, first *failover.Record
 	var fault dialect.UpstreamError
 	for _, c := range x.calls {
 		if c.attempt.Target.Key() == first.Key && c.fault.Message != "" {
-			fault = c.fault
+			if fault = c.fault; c.translation != nil {
+				fault = translate.Fault(fault, first.Verdict.Kind)
+			}
 			break
 		}
 	}
@@ -166,6 +183,6 @@ func WriteError(w http.ResponseWriter, d dialect.Dialect, rep *dialect.ErrorRepo
 	}
 	body := d.ErrorBody(rep)
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(rep.StatusCode())
+	w.WriteHeader(d.ErrorStatus(rep))
 	w.Write(body)
 }

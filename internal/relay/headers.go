@@ -28,6 +28,9 @@ func set(base []string, more ...string) map[string]bool {
 	return m
 }
 
+// vendorOnly begin the names of request headers that mean something to one vendor's API alone.
+var vendorOnly = []string{"Anthropic-", "Openai-", "X-Goog-", "X-Stainless-", "X-Claude-", "X-Codex-"}
+
 const ownHeader = "X-Omniroute-"
 
 // copyHeaders copies what may pass. Headers that a Connection header names do not.

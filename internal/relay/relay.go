@@ -34,6 +34,7 @@ type Relay struct {
 	log        *slog.Logger
 	transports transports
 	bases      bases
+	makers     makers
 	running    sync.WaitGroup
 }
 
@@ -62,6 +63,9 @@ type Request struct {
 	// Body holds the bytes of Asked.Body. Serve releases it as soon as no further attempt can need
 	// them. Nil: the bytes are not to be used again.
 	Body *Buffer
+	// Pinned is the one target that may answer, where only that has what the request names. Zero
+	// means any.
+	Pinned resilience.Key
 }
 
 // exchange is the state of one request.
@@ -81,6 +85,10 @@ type exchange struct {
 	story   telemetry.Story
 	hurried bool // a write deadline was set
 
+	speeches []speech         // for targets of other dialects
+	passed   *dialect.Request // what passes through in place of Asked, if not nil
+	unfit    []failover.Skip  // targets that cannot take the request
+
 	// stopped is the verdict that may not be followed by another attempt, since the upstream may
 	// have done what was asked for.
 	stopped *resilience.Verdict
@@ -98,8 +106,13 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 		limits: &q.Route.Relay, lasting: lasting(q.Asked), started: time.Now(),
 	}
 	x.calls = x.few[:0]
-	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, q.Route.Order(), q.Asked.Stream))
+	order, err := x.prepare(q.Route.Order())
+	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, order, q.Asked.Stream))
 	defer x.finish()
+	if err != nil {
+		x.refuse(err)
+		return
+	}
 	if c := x.choose(); c != nil {
 		x.commit(c)
 		x.settle(c)
@@ -123,6 +136,7 @@ func (x *exchange) choose() *call {
 // settle says how the answer ended.
 func (x *exchange) settle(c *call) {
 	x.story.Usage = c.answer.Usage
+	x.remember(c)
 	x.handle.Do(failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status})
 }
 

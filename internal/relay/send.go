@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"omniroute/classify"
+	"omniroute/internal/dialect"
 )
 
 // send does the round trip. A kept-alive connection that turns out to be dead before any byte of
@@ -69,28 +70,30 @@ func (c *call) request(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, &classify.LocalError{Op: "make the request", Err: err}
 	}
-	path, body := x.Asked.Open(c.up.Model)
+	path, query, body := c.open()
 	to := *base
-	path = strings.TrimPrefix(path, "/v1")
 	if to.RawPath != "" {
 		to.RawPath += (&url.URL{Path: path}).EscapedPath()
 	}
 	to.Path += path
-	if q := x.query(); q != "" {
+	if query != "" {
 		if to.RawQuery != "" {
 			to.RawQuery += "&"
 		}
-		to.RawQuery += q
+		to.RawQuery += query
 	}
 	req.URL, req.Host = &to, to.Host
 	c.body.Retain()
 	req.Body, req.ContentLength = &upload{Body: body, buffer: c.body}, body.Size()
 	req.GetBody = func() (io.ReadCloser, error) {
-		_, again := x.Asked.Open(c.up.Model)
+		_, _, again := c.open()
 		c.body.Retain()
 		return &upload{Body: again, buffer: c.body}, nil
 	}
 	copyHeaders(req.Header, x.r.Header, notUp)
+	if c.translation != nil {
+		c.translateHeaders(req.Header)
+	}
 	if !x.Asked.Stream {
 		req.Header["Accept-Encoding"] = gzipOnly
 	}
@@ -99,6 +102,38 @@ func (c *call) request(ctx context.Context) (*http.Request, error) {
 	}
 	c.up.Connection.Authorize(req.Header, c.up.Dialect)
 	return req, nil
+}
+
+// open returns the path below the base URL, the query, and the body to send there.
+func (c *call) open() (path, query string, body *dialect.Body) {
+	path, body = c.asked.Open(c.up.Model)
+	if c.translation != nil {
+		path, query, _ = strings.Cut(path, "?")
+		return path, query, body
+	}
+	for _, version := range []string{"/v1beta/", "/v1/"} { // the base URL has it
+		if rest, ok := strings.CutPrefix(path, version[:len(version)-1]); ok && strings.HasPrefix(path, version) {
+			path = rest
+			break
+		}
+	}
+	return path, c.x.query(), body
+}
+
+// translateHeaders leaves out what belongs to the client's API alone and sets what goes with the
+// translated body.
+func (c *call) translateHeaders(h http.Header) {
+	for name := range h {
+		for _, prefix := range vendorOnly {
+			if strings.HasPrefix(name, prefix) {
+				delete(h, name)
+			}
+		}
+	}
+	h["Content-Type"] = jsonType
+	for _, pair := range c.translation.Header() {
+		h[pair[0]] = []string{pair[1]}
+	}
 }
 
 var (

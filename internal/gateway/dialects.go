@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/anthropic"
+	"omniroute/internal/dialect/gemini"
+	"omniroute/internal/dialect/openai"
+	"omniroute/internal/dialect/responses"
+)
+
+var (
+	chat     dialect.Dialect = openai.Dialect{}
+	response dialect.Dialect = responses.Dialect{}
+	messages dialect.Dialect = anthropic.Dialect{}
+	google   dialect.Dialect = gemini.Dialect{}
+)
+
+// dialectOf returns the dialect that a client speaks: its path tells, and where several APIs share
+// one, the header that only one of them has.
+func dialectOf(r *http.Request) dialect.Dialect {
+	path := r.URL.Path
+	switch {
+	case strings.HasPrefix(path, "/v1/chat/"):
+		return chat
+	case path == "/v1/messages", strings.HasPrefix(path, "/v1/messages/"), path == "/v1/complete", path == helloPath:
+		return messages
+	case path == "/v1/responses", strings.HasPrefix(path, "/v1/responses/"):
+		return response
+	case strings.HasPrefix(path, "/v1beta/"):
+		return google
+	case path == "/v1/models", strings.HasPrefix(path, "/v1/models/"):
+		if _, _, ok := gemini.SplitPath(path); ok && r.Method == http.MethodPost {
+			return google
+		}
+		if r.Header.Get("Anthropic-Version") != "" {
+			return messages
+		}
+	}
+	return chat
+}
+
+// helloPath is a probe that Claude Code sends when it starts, without a key.
+const helloPath = "/api/hello"
+
+// hello answers the probe, which wants nothing but an answer.
+func hello(w http.ResponseWriter, _ *http.Request) { writeJSON(w, struct{}{}) }

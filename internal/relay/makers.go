@@ -1,0 +1,51 @@
+package relay
+
+import (
+	"sync"
+
+	"omniroute/internal/dialect"
+	"omniroute/resilience"
+)
+
+// maxMakers is how many ids of stored responses are kept at least; twice as many may be there
+// for a while.
+const maxMakers = 10000
+
+// makers remembers which connection has made a stored response: only that one can read it, go on
+// from it or delete it.
+type makers struct {
+	mu          sync.Mutex
+	young, aged map[string]resilience.Key
+}
+
+func (m *makers) put(id string, key resilience.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.young == nil || len(m.young) >= maxMakers {
+		m.aged, m.young = m.young, map[string]resilience.Key{}
+	}
+	m.young[id] = key
+}
+
+func (m *makers) get(id string) (resilience.Key, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, ok := m.young[id]
+	if !ok {
+		key, ok = m.aged[id]
+	}
+	return key, ok
+}
+
+// Maker returns the target that has made the stored response of that id, as far as it is known.
+func (rl *Relay) Maker(id string) (resilience.Key, bool) { return rl.makers.get(id) }
+
+// maxResponseID bounds the ids that are remembered, in bytes.
+const maxResponseID = 256
+
+// remember notes who has made a response that may be asked for again.
+func (x *exchange) remember(c *call) {
+	if id := c.answer.ID; c.translation == nil && c.speaks.Name() == "responses" && x.Asked.Operation == dialect.OpGenerate && id != "" && len(id) <= maxResponseID {
+		x.rl.makers.put(id, c.attempt.Target.Key())
+	}
+}

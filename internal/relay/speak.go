@@ -1,0 +1,207 @@
+package relay
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+
+	"omniroute/failover"
+	"omniroute/internal/catalog"
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/neutral"
+	"omniroute/internal/dialect/openai"
+	"omniroute/internal/dialect/translate"
+	"omniroute/internal/route"
+	"omniroute/resilience"
+)
+
+// speech is how the request is put to the targets of one dialect and model.
+type speech struct {
+	dialect catalog.Dialect
+	model   string
+	made    *translate.Translation
+	err     error // why the dialect cannot express the request
+}
+
+// prepare translates the request for the targets that speak another dialect than the client, and
+// returns the order in which to try those that can take it. Targets that cannot are skipped, and
+// are no attempts. When none is left, or the request cannot be read at all, the error says why.
+func (x *exchange) prepare(order []int) ([]int, error) {
+	x.withoutForeign()
+	targets := x.Route.Plan.Targets
+	if !x.choosy() {
+		return order, nil
+	}
+	if order == nil {
+		order = make([]int, len(targets))
+		for i := range order {
+			order[i] = i
+		}
+	}
+	fit := make([]int, 0, len(order))
+	var source *translate.Source
+	var unread, first error
+	for _, i := range order {
+		t := &targets[i]
+		up := t.Data.(*route.Upstream)
+		if x.Pinned != (resilience.Key{}) && t.Key() != x.Pinned {
+			continue
+		}
+		if string(up.Dialect) == x.Dialect.Name() {
+			fit = append(fit, i)
+			continue
+		}
+		if source == nil && unread == nil {
+			source, unread = translate.Read(x.Dialect, x.Asked)
+			if _, ok := errors.AsType[*dialect.RequestError](unread); ok {
+				return nil, unread
+			}
+		}
+		err := unread
+		if err == nil {
+			err = x.translate(source, up)
+		}
+		if err == nil {
+			fit = append(fit, i)
+			continue
+		}
+		if first == nil {
+			first = err
+		}
+		x.unfit = append(x.unfit, failover.Skip{Key: t.Key(), Unfit: true})
+	}
+	if len(fit) == 0 && first != nil {
+		return nil, first
+	}
+	return fit, nil
+}
+
+// choosy reports whether there may be targets that cannot take the request as it is.
+func (x *exchange) choosy() bool {
+	if x.Pinned != (resilience.Key{}) {
+		return true
+	}
+	for i := range x.Route.Plan.Targets {
+		if string(x.Route.Plan.Targets[i].Data.(*route.Upstream).Dialect) != x.Dialect.Name() {
+			return true
+		}
+	}
+	return false
+}
+
+// translate puts the request into the dialect of a target, once for each dialect and model.
+func (x *exchange) translate(source *translate.Source, up *route.Upstream) error {
+	if s := x.speech(up); s != nil {
+		return s.err
+	}
+	s := speech{dialect: up.Dialect, model: up.Model}
+	s.made, s.err = source.For(translate.Dialect(string(up.Dialect)), translate.Options{Model: up.Model, Now: x.started, ID: x.ID})
+	x.speeches = append(x.speeches, s)
+	return s.err
+}
+
+func (x *exchange) speech(up *route.Upstream) *speech {
+	for i := range x.speeches {
+		if s := &x.speeches[i]; s.dialect == up.Dialect && s.model == up.Model {
+			return s
+		}
+	}
+	return nil
+}
+
+// withoutForeign takes thoughts of other dialects' upstreams from a request that passes through:
+// an earlier turn may have been answered by one.
+func (x *exchange) withoutForeign() {
+	if x.Dialect.Name() == (openai.Dialect{}).Name() || !translate.Foreign(x.Asked.Body) {
+		return
+	}
+	clean := translate.WithoutForeign(x.Dialect, x.Asked.Body)
+	if len(clean) == len(x.Asked.Body) {
+		return
+	}
+	if asked, err := x.Dialect.ReadRequest(x.Asked.Path, clean); err == nil {
+		x.passed = asked
+	}
+}
+
+// speak makes the call ready to speak its target's dialect.
+func (c *call) speak() {
+	x := c.x
+	c.speaks, c.asked = x.Dialect, x.Asked
+	if string(c.up.Dialect) == x.Dialect.Name() {
+		if x.passed != nil {
+			c.asked = x.passed
+		}
+		return
+	}
+	c.translation = x.speech(c.up).made.Again()
+	c.speaks, c.asked = translate.Dialect(string(c.up.Dialect)), c.translation.Upstream()
+}
+
+// inClientsWords puts a whole answer into the client's dialect.
+func (c *call) inClientsWords() error {
+	switch {
+	case c.translation != nil:
+		out, err := c.translation.Answer(c.whole.B)
+		if err != nil {
+			return err
+		}
+		c.whole.B = append(c.whole.B[:0], out...)
+	case c.asked.Operation == dialect.OpEmbed && c.speaks.Name() == (openai.Dialect{}).Name():
+		if out := translate.FitEmbeddings(c.asked, c.whole.B); !bytes.Equal(out, c.whole.B) {
+			c.whole.B = append(c.whole.B[:0], out...)
+		}
+	}
+	return nil
+}
+
+// hear keeps what an event up to the first content is to a client of another dialect.
+func (c *call) hear(words []byte) { c.translated = append(c.translated, words...) }
+
+// passFirst passes on what was held back up to the first content.
+func (x *exchange) passFirst(c *call) bool {
+	ok := false
+	if c.words != nil {
+		ok = x.pass(c, c.translated)
+	} else {
+		ok = x.pass(c, c.held) && x.pass(c, c.first)
+	}
+	c.held, c.first, c.translated = nil, nil, nil
+	return ok
+}
+
+// errorEvent returns what ends the client's stream after a failure.
+func (c *call) errorEvent(r *dialect.ErrorReport) []byte {
+	if c.words != nil {
+		return c.words.ErrorEvent(r)
+	}
+	if f, ok := c.stream.(dialect.Failer); ok {
+		return f.ErrorEvent(r)
+	}
+	return c.x.Dialect.ErrorEvent(r)
+}
+
+// refuse answers a request that no target can take.
+func (x *exchange) refuse(err error) {
+	out := &dialect.ErrorReport{Status: http.StatusBadRequest, Message: err.Error()}
+	if e, ok := errors.AsType[*dialect.RequestError](err); ok {
+		out = e.Report()
+	}
+	if e, ok := errors.AsType[*neutral.UnsupportedError](err); ok {
+		out.Param, out.Code = e.Field, "unsupported_parameter"
+		if x.Asked.Operation == dialect.OpCount { // clients that hear this count by themselves
+			out.Status = http.StatusNotFound
+		}
+	}
+	out.RequestID = x.ID
+	x.skipUnfit(out)
+	x.story.Status, x.story.Code, x.story.Skipped = out.StatusCode(), out.Code, x.unfit
+	WriteError(x.w, x.Dialect, out, false)
+}
+
+// skipUnfit reports the targets that could not take the request.
+func (x *exchange) skipUnfit(out *dialect.ErrorReport) {
+	for _, s := range x.unfit {
+		out.Skipped = append(out.Skipped, dialect.Skipped{Key: s.Key, Kind: resilience.KindInvalidRequest})
+	}
+}
