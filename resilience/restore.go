@@ -1,16 +1,13 @@
 package resilience
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // restore takes over one stored row. What no longer exists or counts is deleted, what cannot be
 // is repaired.
 func (e *Engine) restore(r Record, clock time.Time) {
 	x := edge{clock, clock.Sub(e.start)}
-	var d detail
-	bad := r.Detail != "" && json.Unmarshal([]byte(r.Detail), &d) != nil
+	d, err := parseDetail(r.Detail)
+	bad := err != nil
 	if r.Key.Provider == "" || !e.known(r.Key) && !e.alone(r.ID()) {
 		e.dirty(r.ID())
 		return
@@ -107,6 +104,9 @@ func (e *Engine) place(r Record, g gate, d detail, p *Policy, x edge) {
 		g.lockoutState = &lockoutState{locked: r.State == "locked", lock: max(time.Duration(r.LockoutMs)*time.Millisecond, 0)}
 		if len(d.RecentMs) == 0 && g.failures == 1 {
 			g.recent = []instant{g.lastFailure}
+		}
+		if len(d.RecentMs) > 0 {
+			g.recent = make([]instant, 0, len(d.RecentMs))
 		}
 		for _, ms := range d.RecentMs {
 			g.recent = append(g.recent, x.instant(ms))
