@@ -3,7 +3,6 @@ package resilience
 import (
 	"encoding/json"
 	"strings"
-	"unique"
 )
 
 // parseDetail reads a record's detail. A restart reads as many as there are exclusions, so what the
@@ -35,7 +34,7 @@ func plainDetail(text string) (d detail, ok bool) {
 		switch key {
 		case "rule":
 			d.Rule, ok = s.text()
-			d.Rule = unique.Make(d.Rule).Value() // there are few, and each would keep its record's text
+			d.Rule = strings.Clone(d.Rule) // it would keep its record alive
 		case "credential":
 			d.Credential, ok = s.text()
 			d.Credential = strings.Clone(d.Credential)

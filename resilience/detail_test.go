@@ -53,9 +53,9 @@ func TestUsualDetailsAreReadByHand(t *testing.T) {
 	}
 }
 
-func TestDetailsCostOneAllocation(t *testing.T) { //nolint:paralleltest // allocations are counted
+func TestDetailsCostTwoAllocations(t *testing.T) { //nolint:paralleltest // allocations are counted
 	text := details[0]
-	if n := testing.AllocsPerRun(100, func() { _, _ = plainDetail(text) }); n > 1 {
-		t.Errorf("%v allocations, want that of the list alone", n)
+	if n := testing.AllocsPerRun(100, func() { _, _ = plainDetail(text) }); n > 2 {
+		t.Errorf("%v allocations, want those of the rule and the list", n)
 	}
 }
