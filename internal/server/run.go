@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -25,7 +26,10 @@ func Run(ctx context.Context, o Options, started func(*Main)) error {
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 1)
-	go func() { failed <- m.Start(starting) }()
+	go func() {
+		defer collectLess()()
+		failed <- m.Start(starting)
+	}()
 	select {
 	case err := <-failed:
 		if err != nil {
@@ -82,4 +86,16 @@ func Run(ctx context.Context, o Options, started func(*Main)) error {
 		m.log.Warn("not all requests could finish", "error", &CutError{e.cut})
 	}
 	return e.err
+}
+
+// collectLess makes the garbage collector run less often until the returned function is called: while
+// a large state is loaded nearly all that is allocated stays. What somebody has set is left alone.
+func collectLess() (usual func()) {
+	const percent, loading = 100, 400
+	old := debug.SetGCPercent(loading)
+	if old != percent {
+		debug.SetGCPercent(old)
+		return func() {}
+	}
+	return func() { debug.SetGCPercent(old) }
 }

@@ -138,7 +138,7 @@ type gate struct {
 	t      *testing.T
 }
 
-func write(t *testing.T, file, text string) {
+func write(t testing.TB, file, text string) {
 	t.Helper()
 	if !strings.Contains(text, "listen:") {
 		text = "listen: 127.0.0.1:0\n" + text
