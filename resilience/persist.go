@@ -260,19 +260,29 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	e.persist.loaded = true
 	clock := e.opts.Now()
+	// The ids and the gates of a large load take about as long, and need nothing of each other.
+	ids := make(chan map[RecordID]struct{}, 1)
+	go func(known map[RecordID]struct{}) { ids <- withIDs(known, records) }(e.persist.stored)
 	e.makeRoom(records)
 	for _, r := range records {
-		e.persist.stored[r.ID()] = struct{}{}
 		e.restore(r, clock)
 	}
+	e.persist.stored = <-ids
 	return nil
+}
+
+// withIDs returns what is known and the ids of the records.
+func withIDs(known map[RecordID]struct{}, records []Record) map[RecordID]struct{} {
+	all := make(map[RecordID]struct{}, len(records)+len(known))
+	maps.Copy(all, known)
+	for i := range records {
+		all[records[i].ID()] = struct{}{}
+	}
+	return all
 }
 
 // makeRoom sizes the maps for what is to be restored, which saves much of the time of a large load.
 func (e *Engine) makeRoom(records []Record) {
-	grown := make(map[RecordID]struct{}, len(records)+len(e.persist.stored))
-	maps.Copy(grown, e.persist.stored)
-	e.persist.stored = grown
 	models := 0
 	for i := range records {
 		models += one(records[i].Key.Model != "")
