@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 )
 
 // Operation says what a request asks for, as far as judging its answer needs it.
@@ -113,14 +114,10 @@ func (b *Body) Read(p []byte) (n int, err error) {
 
 // WriteTo implements io.WriterTo.
 func (b *Body) WriteTo(w io.Writer) (n int64, err error) {
-	for ; len(b.pieces) > 0; b.pieces = b.pieces[1:] {
-		k, err := w.Write(b.pieces[0])
-		n += int64(k)
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	pieces := net.Buffers(b.pieces) // one system call where the writer is a connection
+	n, err = pieces.WriteTo(w)
+	b.pieces = pieces
+	return n, err
 }
 
 // Close does nothing: the bytes belong to the request.

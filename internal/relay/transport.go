@@ -76,7 +76,7 @@ func (t *transports) find(p *config.Provider, connect time.Duration) *transportP
 }
 
 func (t *transports) build(p *config.Provider, connect time.Duration) *http.Transport {
-	dial := (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
+	dial := plain((&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext)
 	if t.dial != nil {
 		dial = func(ctx context.Context, network, address string) (Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, connect)
