@@ -224,7 +224,7 @@ func (a *answer) nameFacts() {
 			break
 		}
 	}
-	a.setIf(namesModel, limitsModel(a.text))
+	a.setIf(namesModel, limitsModel(a.text, a.in.Model))
 	a.setIf(namesThisModel, strings.Contains(a.text, "this model"))
 	for _, p := range accountWords {
 		if a.matches(p) {
@@ -242,16 +242,16 @@ func (a *answer) nameFacts() {
 }
 
 // limitsModel reports whether the words say that the limit "for" a model is reached without the word
-// model: what is not an ordinary word there ("tokens", "requests") is a name, and names of models have
-// digits.
-func limitsModel(text string) bool {
+// model: it is the one that was asked for, or what is no ordinary word there ("tokens", "requests"),
+// since names of models have digits.
+func limitsModel(text, asked string) bool {
 	const phrase = "limit reached for "
 	_, after, ok := strings.Cut(text, phrase)
 	if !ok {
 		return false
 	}
 	name, _, _ := strings.Cut(after, " ")
-	return strings.ContainsAny(name, "0123456789")
+	return strings.ContainsAny(name, "0123456789") || asked != "" && strings.EqualFold(strings.TrimRight(name, ".,:;"), asked)
 }
 
 // matches reports whether the pattern is in the upstream's own words.

@@ -208,8 +208,9 @@ func TestUnexplainedRateLimitFollowsTheConfiguration(t *testing.T) {
 		{"openai", resilience.ScopeNone, `{"error":{"message":"Rate limit reached for large-3 in organization org-1 on requests per min (RPM): Limit 3, Used 3."}}`, model},
 		{"openai", connection, `{"error":{"message":"Rate limit reached for o9 in organization org-1 on tokens per min (TPM)"}}`, model},
 		{"vercel-ai-gateway", resilience.ScopeNone, ``, model},
+		{"openai", resilience.ScopeNone, `{"error":{"message":"Rate limit reached for gpt."}}`, model},
 	} {
-		v := cl.Classify(Input{Provider: tt.provider, RateLimitScope: tt.set, Status: 429, Body: []byte(tt.body), Now: exampleNow})
+		v := cl.Classify(Input{Provider: tt.provider, Model: "gpt", RateLimitScope: tt.set, Status: 429, Body: []byte(tt.body), Now: exampleNow})
 		if v.Scope != tt.want || v.Kind != rateLimit {
 			t.Errorf("%s with rate_limit_scope %v: got %v/%v, want scope %v", tt.provider, tt.set, v.Scope, v.Kind, tt.want)
 		}
