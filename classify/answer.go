@@ -250,8 +250,11 @@ func limitsModel(text, asked string) bool {
 	if !ok {
 		return false
 	}
-	name, _, _ := strings.Cut(after, " ")
-	return strings.ContainsAny(name, "0123456789") || asked != "" && strings.EqualFold(strings.TrimRight(name, ".,:;"), asked)
+	if end := strings.IndexAny(after, " \n"); end >= 0 {
+		after = after[:end]
+	}
+	name := strings.TrimRight(after, ".,:;")
+	return strings.ContainsAny(name, "0123456789") || asked != "" && strings.EqualFold(name, asked)
 }
 
 // matches reports whether the pattern is in the upstream's own words.
