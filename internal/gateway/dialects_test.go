@@ -117,7 +117,7 @@ data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}
 func TestFailoverAcrossVendors(t *testing.T) {
 	ups := map[string]*upstream{"anth": {answers: []answer{{body: overloaded}}}, "chat": {answers: []answer{{body: chatTools}}}}
 	across(t, ups, func(t *testing.T, w *gatewaytest.World) {
-		req, _ := http.NewRequest("POST", "http://gateway/v1/messages?beta=true", strings.NewReader(fmt.Sprintf(askMessages, "across")))
+		req, _ := http.NewRequest("POST", "http://gateway.localhost/v1/messages?beta=true", strings.NewReader(fmt.Sprintf(askMessages, "across")))
 		req.Header = http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"b"}, "X-Custom": {"kept"}}
 		a := w.Do(req)
 		if a.Status != 200 || a.Header.Get("X-Omniroute-Provider") != "chat" || a.Header.Get("X-Omniroute-Attempts") != "2" || a.Header.Get("Request-Id") == "" {
@@ -269,7 +269,7 @@ func TestStoredResponses(t *testing.T) {
 				}
 			}
 			for _, method := range []string{"GET", "DELETE"} {
-				req, _ := http.NewRequest(method, "http://gateway/v1/responses/"+id, nil)
+				req, _ := http.NewRequest(method, "http://gateway.localhost/v1/responses/"+id, nil)
 				if a := w.Do(req); a.Status != 200 {
 					t.Errorf("%s: %+v", method, a)
 				}
@@ -278,7 +278,7 @@ func TestStoredResponses(t *testing.T) {
 				}
 			}
 		}
-		req, _ := http.NewRequest("GET", "http://gateway/v1/responses/resp_9", nil)
+		req, _ := http.NewRequest("GET", "http://gateway.localhost/v1/responses/resp_9", nil)
 		if a := w.Do(req); a.Status != 404 || !strings.Contains(a.Body, "resp_9") {
 			t.Errorf("%+v", a)
 		}
@@ -293,7 +293,7 @@ func TestStoredResponses(t *testing.T) {
 func TestModelsInTheCallersShape(t *testing.T) {
 	across(t, map[string]*upstream{}, func(t *testing.T, w *gatewaytest.World) {
 		get := func(path, version string) string {
-			req, _ := http.NewRequest("GET", "http://gateway"+path, nil)
+			req, _ := http.NewRequest("GET", "http://gateway.localhost"+path, nil)
 			if version != "" {
 				req.Header.Set("Anthropic-Version", version)
 			}
@@ -322,7 +322,7 @@ func TestModelsInTheCallersShape(t *testing.T) {
 		if got = get("/v1/models?after_id=goog/m-goog", "2023-06-01"); !strings.Contains(got, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`) {
 			t.Error(got)
 		}
-		req, _ := http.NewRequest("HEAD", "http://gateway/api/hello", nil)
+		req, _ := http.NewRequest("HEAD", "http://gateway.localhost/api/hello", nil)
 		if a := w.Do(req); a.Status != 200 {
 			t.Errorf("%+v", a)
 		}

@@ -20,6 +20,7 @@ import (
 	"omniroute/internal/catalog"
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/responses"
+	"omniroute/internal/loopback"
 	"omniroute/internal/relay"
 	"omniroute/internal/route"
 	"omniroute/internal/telemetry"
@@ -117,6 +118,9 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusUpgradeRequired, Message: "WebSockets are not served here; use HTTP."})
 	case r.URL.Path == helloPath:
 		return false
+	case g.fromPage(r):
+		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusForbidden,
+			Message: "A web page asks, or the gateway is asked under a foreign name. Without client keys only programs on this machine may ask, as localhost or 127.0.0.1; set client_keys in the gateway's configuration."})
 	case !g.o.Router().Config().ClientAllowed(presentedKey(r)):
 		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeInvalidAPIKey,
 			Message: "This gateway does not know the key; send one of its client keys as \"Authorization: Bearer KEY\"."})
@@ -127,6 +131,16 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	return true
+}
+
+// fromPage reports whether a browser may be asking for somebody else's page, where no key keeps that
+// page out: it would spend money, and under a name that was pointed to this machine read the
+// answers too.
+func (g *Gateway) fromPage(r *http.Request) bool {
+	if len(g.o.Router().Config().ClientKeys) > 0 {
+		return false
+	}
+	return loopback.ForeignPage(r) || !loopback.Socket(r.RemoteAddr) && !loopback.Host(r.Host) && !loopback.Address(r.Host)
 }
 
 // panicked answers for a bug. A stream that has begun is cut, so that no client takes it for whole.

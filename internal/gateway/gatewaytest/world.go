@@ -28,7 +28,7 @@ import (
 
 // World is a gateway and providers beside it.
 type World struct {
-	// URL is where the gateway is: http://gateway, unless it is on a socket.
+	// URL is where the gateway is: http://gateway.localhost, unless it is on a socket.
 	URL string
 	// Upstreams has the URLs of providers and handlers by name.
 	Upstreams map[string]string
@@ -117,7 +117,7 @@ func Start(t *testing.T, setup Setup) *World {
 			w.stories = append(w.stories, s)
 		},
 	})
-	l, url := w.listen("gateway", setup)
+	l, url := w.listen("gateway.localhost", setup)
 	w.URL = url
 	stop := serve(l, w.Gateway)
 	transport := &http.Transport{DialContext: w.dial(Setup{Sockets: setup.Sockets}), DisableCompression: true}
