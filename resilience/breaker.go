@@ -160,7 +160,7 @@ func (g gate) breakerFail(r report, p *Policy, now instant) gate {
 	switch {
 	case g.excluded && !mine:
 		return g.worsen(r, now).heed(r, now)
-	case r.begun < g.endedAt:
+	case r.begun < g.endedAt && !r.ownEnd():
 		return g // of before the breaker closed: a closed one opens by its count alone
 	case g.excluded && held.early && now < g.until:
 		g = g.release(r.lease).noted(r, 1, 0).breaker(func(s *breakerState) {
@@ -175,6 +175,7 @@ func (g gate) breakerFail(r report, p *Policy, now instant) gate {
 		return g.noted(r, 1, 0).open(r, p, now)
 	}
 	g.failures++
+	g.broken += one(r.after)
 	g.kind, g.rule = r.kind, r.rule
 	g.lastFailure, g.touched = now, r.seq
 	g = g.noted(r, 1, 0)
@@ -262,7 +263,11 @@ func (g gate) breakerSuccess(model string, begun, seq uint64, p *Policy) (next g
 		if contrast {
 			moved = others(g.run, model)
 		}
-		return g.cleared(seq).withEnd(g.endedAt), false, moved
+		next = g.cleared(seq).withEnd(g.endedAt)
+		if len(moved) == 0 {
+			next = next.unrefuted(g)
+		}
+		return next, false, moved
 	}
 	if sole, one := g.soleModel(); one && sole != model && contrast {
 		moved = slices.DeleteFunc(slices.Clone(g.run), func(e evidence) bool { return e.key.Model != sole })
@@ -277,7 +282,11 @@ func (g gate) breakerSuccess(model string, begun, seq uint64, p *Policy) (next g
 	default:
 		return g, false, nil
 	}
-	return g.cleared(seq), true, moved
+	next = g.cleared(seq)
+	if len(moved) == 0 {
+		next = next.unrefuted(g)
+	}
+	return next, true, moved
 }
 
 // withEnd keeps the date of an earlier end: emptying a count is not the end of an exclusion.

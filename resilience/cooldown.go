@@ -55,6 +55,7 @@ func (g gate) transientFail(r report, p *Policy, now instant) gate {
 		return g.worsen(r, now)
 	}
 	g.failures++
+	g.broken += one(r.after)
 	g.kind, g.rule = r.kind, r.rule
 	g.lastFailure, g.touched = now, r.seq
 	switch {
@@ -71,9 +72,9 @@ func (g gate) transientFail(r report, p *Policy, now instant) gate {
 func (g gate) success(begun, seq uint64) gate {
 	switch {
 	case !g.excluded:
-		return g.cleared(seq).withEnd(g.endedAt)
+		return g.cleared(seq).withEnd(g.endedAt).unrefuted(g)
 	case g.transient(), begun >= g.setAt:
-		return g.cleared(seq)
+		return g.cleared(seq).unrefuted(g)
 	}
 	return g
 }

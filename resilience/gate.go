@@ -30,6 +30,7 @@ type gate struct {
 	base        time.Duration // of the operator rule that set it, 0 for none
 
 	failures int // failures in a row that count towards a trip
+	broken   int // those of them that broke off an answer after its first content
 	level    int // the level that the next failure will use
 
 	since, until instant
@@ -68,7 +69,38 @@ type report struct {
 	lease      uint64  // the attempt's lease, 0 for none
 	seq        uint64  // sequence number of this report
 	sent       int64   // attempts that began since the breaker's run of failures did
+	after      bool    // after the attempt's first content
 	random     float64 // for jitter, in [0, 1)
+}
+
+// ownEnd reports whether it is a probe whose first content ended the exclusion and whose answer
+// broke off later: that is news, although the attempt began before the end.
+func (r report) ownEnd() bool { return r.after && r.lease != 0 }
+
+// unrefuted is a cleared gate that keeps what a first content cannot refute: answers that break
+// off later begin well too. Only one that ends well does.
+func (g gate) unrefuted(old gate) gate {
+	if old.broken > 0 {
+		g.failures, g.broken, g.level = old.broken, old.broken, old.level
+		g.kind, g.rule, g.lastFailure = old.kind, old.rule, old.lastFailure
+	}
+	return g
+}
+
+// mended is the gate after an answer has ended well.
+func (g gate) mended(seq uint64) gate {
+	if g.broken == 0 {
+		return g
+	}
+	switch {
+	case g.excluded: // its own rules end it
+	case g.failures <= g.broken:
+		return g.cleared(seq).withEnd(g.endedAt)
+	default:
+		g.failures -= g.broken
+	}
+	g.broken, g.touched = 0, seq
+	return g
 }
 
 // clean reports whether nothing is known that a success or a failure would change.
@@ -86,7 +118,7 @@ func (g *gate) worthKeeping() bool {
 // same reports whether a transition changed nothing but leases.
 func (g *gate) same(o *gate) bool {
 	return g.excluded == o.excluded && g.quarantined == o.quarantined && g.kind == o.kind && g.rule == o.rule &&
-		g.failures == o.failures && g.level == o.level && g.since == o.since && g.until == o.until &&
+		g.failures == o.failures && g.broken == o.broken && g.level == o.level && g.since == o.since && g.until == o.until &&
 		g.lastFailure == o.lastFailure && g.rechecked == o.rechecked && g.setAt == o.setAt &&
 		g.endedAt == o.endedAt && g.breakerState == o.breakerState && g.lockoutState == o.lockoutState
 }
@@ -106,7 +138,7 @@ func (g *gate) live(now instant) bool { return g.excluded && now < g.until }
 // late reports whether a failure tells of the time before the present exclusion ended: it may
 // extend a deadline but raises nothing.
 func (g *gate) late(r report, now instant) bool {
-	if r.begun < g.endedAt {
+	if r.begun < g.endedAt && !r.ownEnd() {
 		return true
 	}
 	_, mine := g.holds(r.lease, now)

@@ -205,8 +205,11 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"success": func(t *rapid.T) {
 			p := m.pick(t)
 			p.permit.Success()
-			if !p.ref.settled && !p.ref.content {
-				m.ref.good(p.ref)
+			if !p.ref.settled {
+				if !p.ref.content {
+					m.ref.good(p.ref)
+				}
+				m.ref.over(p.ref)
 			}
 			m.drop(p)
 		},
@@ -218,6 +221,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					if !p.ref.content {
 						m.ref.good(p.ref)
 					}
+					m.ref.over(p.ref)
 				} else {
 					m.ref.bad(p.ref, v)
 				}

@@ -12,7 +12,7 @@ func (e *Engine) RecordFailure(key Key, v Verdict) {
 		return
 	}
 	p := e.unpermitted(key)
-	e.fail(p, v)
+	e.fail(p, v, false)
 }
 
 // RecordSuccess reports a success for which there was no permit. It counts as begun now, so that

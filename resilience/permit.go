@@ -143,8 +143,11 @@ func (p Permit) FirstContent() {
 
 // Success settles the permit: the answer is complete.
 func (p Permit) Success() {
-	if s, ok := p.settle(); ok && s&markContent == 0 {
-		p.t.succeed(p)
+	if s, ok := p.settle(); ok {
+		if s&markContent == 0 {
+			p.t.succeed(p)
+		}
+		p.t.mend()
 	}
 }
 
@@ -155,8 +158,8 @@ func (p Permit) Failure(v Verdict) {
 		p.Success()
 		return
 	}
-	if _, ok := p.settle(); ok {
-		p.t.engine.fail(p, v)
+	if marks, ok := p.settle(); ok {
+		p.t.engine.fail(p, v, marks&markContent != 0)
 	}
 }
 

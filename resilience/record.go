@@ -12,6 +12,7 @@ type detail struct {
 	Quarantined bool        `json:"quarantined,omitempty"`
 	BaseMs      int64       `json:"base_ms,omitempty"`
 	FailedMs    int64       `json:"failed_ms,omitempty"`
+	Broken      int         `json:"broken,omitempty"`
 	RecheckedMs int64       `json:"rechecked_ms,omitempty"`
 	Early       int         `json:"early,omitempty"`
 	EarlyMs     int64       `json:"early_ms,omitempty"`
@@ -28,7 +29,7 @@ type detail struct {
 
 // empty reports whether the columns say it all.
 func (d *detail) empty() bool {
-	return d.Rule == "" && !d.Quarantined && d.BaseMs == 0 && d.FailedMs == 0 && d.RecheckedMs == 0 && d.Early == 0 &&
+	return d.Rule == "" && !d.Quarantined && d.BaseMs == 0 && d.FailedMs == 0 && d.Broken == 0 && d.RecheckedMs == 0 && d.Early == 0 &&
 		d.EarlyMs == 0 && d.PausedMs == 0 && d.Cycles == 0 && d.Successes == 0 && !d.Suspected && len(d.Run) == 0 && len(d.Moved) == 0 &&
 		len(d.RecentMs) == 0 && d.Credential == "" && d.Reason == ""
 }
@@ -139,6 +140,7 @@ func (x edge) record(id RecordID, g gate, state, credential string) (Record, boo
 	if g.failures > 0 || g.excluded {
 		d.FailedMs = x.ms(g.lastFailure)
 	}
+	d.Broken = g.broken
 	if g.excluded {
 		if g.lastFailure == g.since {
 			d.FailedMs = 0

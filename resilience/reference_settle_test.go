@@ -22,7 +22,11 @@ func (m *reference) good(a *refAttempt) {
 			}
 		}
 		if b.fails > 0 || b.waits > 0 {
-			b.clear(m.step)
+			if len(moved) > 0 {
+				b.clear(m.step)
+			} else {
+				b.begin(m.step)
+			}
 		}
 	} else {
 		closed := b.suspected
@@ -39,7 +43,11 @@ func (m *reference) good(a *refAttempt) {
 			closed = b.good >= m.p.Breaker.SuccessThreshold
 		}
 		if closed {
-			b.clear(m.step)
+			if len(moved) > 0 {
+				b.clear(m.step)
+			} else {
+				b.begin(m.step)
+			}
 			for k, g := range m.conns {
 				if k.Provider == a.key.Provider && g.out && g.passing() {
 					g.clear(m.step)
@@ -54,7 +62,7 @@ func (m *reference) good(a *refAttempt) {
 	}
 	for _, g := range []*refGate{c, t, l} {
 		if !g.out || g.passing() || a.began >= g.setAt {
-			g.clear(m.step)
+			g.begin(m.step)
 		}
 	}
 	m.release(a)
@@ -62,6 +70,26 @@ func (m *reference) good(a *refAttempt) {
 		b.own[e.key.Model] = m.now
 		if m.now-last <= m.p.Lockout.AttemptWindow {
 			m.lockMoved(e.key, e.kind, max(e.fails, e.waits))
+		}
+	}
+}
+
+// over is the good end of an answer.
+func (m *reference) over(a *refAttempt) {
+	b, _, t, _ := m.gates(a.key)
+	for _, g := range []*refGate{b, t} {
+		if g.broken == 0 {
+			continue
+		}
+		m.step++
+		switch {
+		case g.out:
+			g.broken = 0
+		case g.fails <= g.broken:
+			g.clear(m.step)
+		default:
+			g.fails -= g.broken
+			g.broken = 0
 		}
 	}
 }
@@ -126,7 +154,7 @@ func (m *reference) bad(a *refAttempt, v Verdict) {
 }
 
 func (m *reference) late(g *refGate, r refReport) bool {
-	return r.a.began < g.endAt || g.out && g.holder(r.a.id, m.now) == nil
+	return r.a.began < g.endAt && !(r.a.content && r.a.probing) || g.out && g.holder(r.a.id, m.now) == nil
 }
 
 func refGravity(k Kind) int {
@@ -186,6 +214,9 @@ func (m *reference) failModel(t *refGate, r refReport) {
 		return
 	}
 	t.fails++
+	if r.a.content {
+		t.broken++
+	}
 	t.kind, t.lastFail = r.Kind, m.now
 	if t.out || t.fails >= m.p.Cooldown.TransientAfter {
 		m.exclude(t, r, m.ladder(t, r))
@@ -242,7 +273,7 @@ func (m *reference) failBreaker(b *refGate, r refReport) {
 			b.earlyAt = max(b.earlyAt, m.now+r.hint)
 		}
 		return
-	case r.a.began < b.endAt:
+	case r.a.began < b.endAt && !(r.a.content && r.a.probing):
 		return
 	case b.out && p.early && m.now < b.until:
 		m.note(b, r.a.key, r.Kind, 1, 0)
@@ -257,6 +288,9 @@ func (m *reference) failBreaker(b *refGate, r refReport) {
 	default:
 		m.note(b, r.a.key, r.Kind, 1, 0)
 		b.fails++
+		if r.a.content && !b.out {
+			b.broken++
+		}
 		b.kind, b.lastFail = r.Kind, m.now
 		if b.out || b.fails >= m.p.Breaker.FailureThreshold && b.sent <= 3*b.fails {
 			m.open(b, r)

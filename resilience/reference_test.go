@@ -31,6 +31,7 @@ type refGate struct {
 	lastFail     time.Duration
 	lastRecheck  time.Duration
 	level, fails int
+	broken       int // failures after content, which only a good end refutes
 	setAt, endAt int // steps
 	probes       []refProbe
 
@@ -56,6 +57,15 @@ func (g *refGate) clear(step int) {
 		ended = step
 	}
 	*g = refGate{endAt: ended, own: g.own}
+}
+
+// begin is clear by a first content: it says nothing of answers that break off later.
+func (g *refGate) begin(step int) {
+	old := *g
+	g.clear(step)
+	if old.broken > 0 {
+		g.fails, g.broken, g.level, g.kind, g.lastFail = old.broken, old.broken, old.level, old.kind, old.lastFail
+	}
 }
 
 func (g *refGate) live(now time.Duration) bool { return g.out && now < g.until }

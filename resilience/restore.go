@@ -28,7 +28,7 @@ func (e *Engine) restore(r Record, clock time.Time) {
 		r.Kind = KindUnknown
 	}
 	g := gate{excluded: excluded, quarantined: d.Quarantined, kind: r.Kind, rule: d.Rule, failures: max(r.Failures, 0),
-		level: min(max(r.Level, 0), p.Cooldown.MaxLevel), lastFailure: x.instant(d.FailedMs),
+		level: min(max(r.Level, 0), p.Cooldown.MaxLevel), lastFailure: x.instant(d.FailedMs), broken: min(max(d.Broken, 0), max(r.Failures, 0)),
 		base: time.Duration(d.BaseMs) * time.Millisecond}
 	if excluded {
 		g.since = x.instant(r.SinceMs)

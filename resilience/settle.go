@@ -57,6 +57,23 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 	}
 }
 
+// mend hears that an answer has ended well: only that refutes a run of answers that broke off.
+func (t *Target) mend() {
+	if (t.word.Load()|t.dom.word.Load())&bitEvidence == 0 {
+		return
+	}
+	e := t.engine
+	e.mu.Lock()
+	defer e.unlock()
+	t = e.resolve(t)
+	if t.dom.breaker.broken > 0 {
+		e.setBreaker(t.dom, t.dom.breaker.mended(e.tick()), "success")
+	}
+	if t.cool.broken > 0 {
+		e.setCool(t, t.cool.mended(e.tick()), "success")
+	}
+}
+
 // clearTransient ends the transient cooldowns below a breaker that a probe has closed (law V5),
 // but for those of models that keep their trouble.
 func (e *Engine) clearTransient(d *domain, seq uint64, but []evidence) {
@@ -80,7 +97,7 @@ func (e *Engine) clearTransient(d *domain, seq uint64, but []evidence) {
 }
 
 // fail hears the failure of a permit's attempt and passes it to the gates that law V11 names.
-func (e *Engine) fail(p Permit, v Verdict) {
+func (e *Engine) fail(p Permit, v Verdict, after bool) {
 	clock := e.opts.Now()
 	e.mu.Lock()
 	defer e.unlock()
@@ -94,7 +111,7 @@ func (e *Engine) fail(p Permit, v Verdict) {
 		v.Scope = bounded(v.Scope, t.key)
 		r := report{
 			key: t.key, kind: v.Kind, rule: v.Rule, hint: hint, certain: v.Certain, quarantine: v.Quarantine,
-			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: t.dom.sent.Load(),
+			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: t.dom.sent.Load(), after: after,
 			random: e.random(t.dom.policy),
 		}
 		if v.answered() {
