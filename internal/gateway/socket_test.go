@@ -49,7 +49,7 @@ func dialChat(t *testing.T, w *gatewaytest.World, body string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	return c.(*net.TCPConn)
 }
 
@@ -269,7 +269,8 @@ func TestStalledStreamsAreSmall(t *testing.T) {
 				t.Fatal(err)
 			}
 			conns[i] = small(c)
-			fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nContent-Length: %d\r\n\r\n%s", len(streamC), streamC)
+			c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(streamC), streamC)
 			if _, err := io.ReadFull(c, make([]byte, 600)); err != nil { // some of the answer
 				t.Fatal(err)
 			}
