@@ -197,11 +197,14 @@ func (x *exchange) ended(c *call, err error) {
 	case c.gone != nil:
 		x.clientGone(c, c.gone)
 		return
-	case x.ctx.Err() != nil:
+	case x.ctx.Err() != nil && !x.shuttingDown():
 		x.clientGone(c, err)
 		return
 	case c.complete:
 		x.terminate(c)
+		return
+	case x.shuttingDown():
+		x.breakOff(c, resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindCanceled, Rule: ruleShutdown})
 		return
 	case errors.Is(context.Cause(c.ctx), errDeadline): // nobody's failure, and the client must know
 		x.breakOff(c, resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout, Rule: "deadline"})
@@ -211,6 +214,9 @@ func (x *exchange) ended(c *call, err error) {
 	}
 	x.breakOff(c, c.judge(classify.PhaseMidStream, nil, &classify.CutError{Content: true, Err: err}))
 }
+
+// ruleShutdown stands in the verdict on an answer that we have not waited for.
+const ruleShutdown = "shutting_down"
 
 // terminate writes the end of a translated stream, or the terminator that the upstream has left
 // out, where the dialect has one.
@@ -239,8 +245,11 @@ func (x *exchange) breakOff(c *call, v resilience.Verdict) {
 	rep := &dialect.ErrorReport{Code: dialect.CodeUpstreamError, Message: "The upstream broke off its answer (" + v.Kind.String() + ").",
 		RequestID: x.ID, Attempts: []dialect.Attempted{{Key: c.attempt.Target.Key(), Status: c.status, Kind: v.Kind, Scope: v.Scope,
 			Duration: time.Since(c.attempt.Start())}}}
-	if v.Rule == "deadline" {
+	switch v.Rule {
+	case "deadline":
 		rep.Code, rep.Message = dialect.CodeDeadlineExceeded, "The request's deadline has passed."
+	case ruleShutdown:
+		rep.Code, rep.Message = dialect.CodeShuttingDown, shutdownReport("").Message
 	}
 	if c.fault.Message != "" {
 		rep.Message = c.fault.Message

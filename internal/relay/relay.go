@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -128,7 +129,7 @@ func (x *exchange) choose() *call {
 	case failover.GiveUp:
 		x.giveUp()
 	default:
-		x.story.Status = statusClientGone
+		x.abandoned()
 	}
 	return nil
 }
@@ -138,6 +139,30 @@ func (x *exchange) settle(c *call) {
 	x.story.Usage = c.answer.Usage
 	x.remember(c)
 	x.handle.Do(failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status})
+}
+
+// abandoned ends a request that nobody goes on with before an answer has begun.
+func (x *exchange) abandoned() {
+	if !x.shuttingDown() {
+		x.story.Status = statusClientGone
+		return
+	}
+	rep := shutdownReport(x.ID)
+	rep.RetryAfter = time.Second
+	x.story.Status, x.story.Code = x.Dialect.ErrorStatus(rep), rep.Code
+	WriteError(x.w, x.Dialect, rep, true)
+}
+
+// ErrShuttingDown is the cause by which a server cancels the contexts of requests that run longer
+// than it does. Each then ends at once: a stream with an error event that says so, and a request
+// without an answer with an error. The upstream is blamed for neither. Other causes mean that the
+// client has left.
+var ErrShuttingDown = errors.New("the gateway is shutting down")
+
+func (x *exchange) shuttingDown() bool { return context.Cause(x.ctx) == ErrShuttingDown } //nolint:errorlint // our own value, never wrapped
+
+func shutdownReport(id string) *dialect.ErrorReport {
+	return &dialect.ErrorReport{Code: dialect.CodeShuttingDown, Message: "The gateway is shutting down and could not wait for the end of the answer.", RequestID: id}
 }
 
 // statusClientGone is what the log says of a client that left before an answer.

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync"
+
+	"omniroute/internal/relay"
 )
 
 // ServeHTTP sends a request to the API that it is for. While the state is being loaded requests
@@ -25,6 +28,10 @@ func (m *Main) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-m.loaded:
 		case <-r.Context().Done():
+			if context.Cause(r.Context()) != relay.ErrShuttingDown { //nolint:errorlint // our own value, never wrapped
+				return // the client has left
+			}
+			writePlain(w, http.StatusServiceUnavailable, `{"status":"`+errDraining.Error()+`"}`)
 			return
 		}
 	}

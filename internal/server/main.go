@@ -40,7 +40,7 @@ type Main struct {
 	stored   config.Store
 	http     *http.Server
 	served   chan struct{}
-	cut      context.CancelFunc // ends what still runs
+	cut      context.CancelCauseFunc // ends what still runs
 
 	store   *lateStore
 	engine  *resilience.Engine
@@ -160,7 +160,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 
 // serve begins to accept connections.
 func (m *Main) serve() {
-	base, cut := context.WithCancel(context.Background())
+	base, cut := context.WithCancelCause(context.Background())
 	m.cut = cut
 	m.http = &http.Server{
 		Handler: m, BaseContext: func(net.Listener) context.Context { return base },

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"omniroute/internal/relay"
 )
 
 const (
-	// cutTime is how long requests that were cut may take to notice; flushTime is how long the
-	// last changes may take to be written.
+	// cutTime is how long requests that were cut may take to notice; lastWords is how much of it
+	// clients have to take the error that tells them; flushTime is how long the last changes may
+	// take to be written.
 	cutTime   = 3 * time.Second
+	lastWords = time.Second
 	flushTime = 5 * time.Second
 )
 
@@ -27,7 +31,8 @@ func (e *CutError) Error() string {
 }
 
 // Stop ends the gateway: /readyz says no, new requests are refused, and those that run may finish
-// until ctx ends; then they are cut and a *CutError says so. The state is written in any case.
+// until ctx ends; then they are cut, with an error in the client's dialect that tells it why, and a
+// *CutError says so. The state is written in any case.
 //
 // A gateway that did not start, or is stopped, needs no stop; then Stop does nothing.
 func (m *Main) Stop(ctx context.Context) error {
@@ -77,7 +82,12 @@ func (m *Main) abandon(polite bool) error {
 	if polite {
 		_ = m.http.Shutdown(ctx)
 	}
-	m.cut()
+	m.cut(relay.ErrShuttingDown)
+	if !polite {
+		last, cancel := context.WithTimeout(ctx, lastWords)
+		_ = m.http.Shutdown(last) // who does not read is cut below
+		cancel()
+	}
 	_ = m.http.Close() // closes a listener that is closed already
 	<-m.served
 	_, idle := m.requests.running()

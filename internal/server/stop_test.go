@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -54,8 +56,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestCut stops a gateway whose stream would take for ever: at the end of the time it is cut, and
-// so is the call upstream.
+// TestCut stops a gateway whose stream would take for ever: at the end of the time its client is
+// told so, and the call upstream is ended. The upstream is not blamed.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	p, base := upstream(t, func(o *lab.Options) {
@@ -70,12 +72,47 @@ func TestCut(t *testing.T) {
 	if err := g.Stop(ctx); !errors.As(err, &cut) || cut.Requests != 1 || !strings.Contains(err.Error(), "shutdown_grace") {
 		t.Errorf("%v", err)
 	}
-	if whole, _ := s.rest(); whole {
-		t.Error("an answer that was cut looks whole")
+	text, err := io.ReadAll(s.body)
+	if err != nil || strings.Contains(string(text), "[DONE]") || !strings.Contains(string(text), `"code":"shutting_down"`) ||
+		!strings.HasSuffix(string(text), "}\n\n") {
+		t.Errorf("%v in %s", err, text)
+	}
+	s.resp.Body.Close()
+	for _, p := range g.Engine().Status().Providers {
+		if p.Breaker.Failures != 0 || p.Connections[0].State != "ready" {
+			t.Errorf("the upstream is blamed: %+v", p)
+		}
 	}
 	soon, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := p.Await(soon, 1, 0); err != nil {
 		t.Errorf("the upstream call goes on: %v", err)
+	}
+}
+
+// TestCutBeforeAnAnswer stops a gateway while a request waits for its first content: the client gets
+// an error that tells it to go elsewhere.
+func TestCutBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
+	p, base := upstream(t, func(o *lab.Options) { o.Script = []lab.Phase{lab.Always(lab.Hang())} })
+	g := start(t, t.TempDir(), yaml(base, ""))
+	answered := make(chan string, 1)
+	go func() {
+		code, text := g.chat("chat")
+		answered <- fmt.Sprint(code, " ", text)
+	}()
+	soon, done := context.WithTimeout(context.Background(), 5*time.Second)
+	defer done()
+	if err := p.Await(soon, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var cut *CutError
+	if err := g.Stop(ctx); !errors.As(err, &cut) {
+		t.Errorf("%v", err)
+	}
+	if a := <-answered; !strings.HasPrefix(a, "503 ") || !strings.Contains(a, `"code":"shutting_down"`) {
+		t.Errorf("%s", a)
 	}
 }
