@@ -80,7 +80,7 @@ type detailAttempted struct {
 type detailSkipped struct {
 	resilience.Key
 	Layer        resilience.Layer `json:"layer"`
-	Kind         resilience.Kind  `json:"kind"`
+	Kind         *resilience.Kind `json:"kind"`  // null when an operator took the target out
 	Until        *string          `json:"until"` // null when no end is known
 	RetryAfterMS int64            `json:"retry_after_ms"`
 }
@@ -104,7 +104,10 @@ func (r *ErrorReport) Detail() *Detail {
 		d.Attempts = append(d.Attempts, out)
 	}
 	for _, s := range r.Skipped {
-		out := detailSkipped{Key: s.Key, Layer: s.Layer, Kind: s.Kind, RetryAfterMS: ceilMS(s.RetryAfter)}
+		out := detailSkipped{Key: s.Key, Layer: s.Layer, RetryAfterMS: ceilMS(s.RetryAfter)}
+		if s.Layer != resilience.LayerOperator || s.Kind != resilience.KindUnknown {
+			out.Kind = &s.Kind
+		}
 		if !s.Until.IsZero() {
 			until := s.Until.UTC().Format("2006-01-02T15:04:05.000Z")
 			out.Until = &until

@@ -29,7 +29,7 @@ func TestOneStatusPerCause(t *testing.T) {
 		"keys refused":          {lab.Unauthorized(), lab.Unauthorized(), 503, "all_targets_unavailable", `"kind":"auth"`, "", ""},
 		"access denied":         {lab.Forbidden(), lab.Forbidden(), 503, "all_targets_unavailable", `"kind":"permission"`, "60", "false"},
 		"unpaid":                {lab.PaymentRequired(), lab.PaymentRequired(), 503, "all_targets_unavailable", `"kind":"billing"`, "", ""},
-		"broken":                {lab.ServerError(), lab.ServerError(), 503, "all_targets_unavailable", "attempts failed", "", ""},
+		"broken":                {lab.ServerError(), lab.ServerError(), 503, "all_targets_unavailable", "6 attempts failed, 0 targets are out", "", ""},
 		"overloaded":            {lab.Overloaded(), lab.Overloaded(), 503, "all_targets_unavailable", "", "", ""},
 		"limited and broken":    {limited, lab.ServerError(), 503, "all_targets_unavailable", "", "", ""},
 		"silent":                {lab.Hang(), lab.Hang(), 504, "upstream_error", "in time", "", ""},

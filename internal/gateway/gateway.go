@@ -184,16 +184,6 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned})
 }
 
-func (g *Gateway) noSuchCall(w http.ResponseWriter, r *http.Request) {
-	rep := &dialect.ErrorReport{Status: http.StatusNotFound,
-		Message: fmt.Sprintf("There is no %s %s here; try POST /v1/chat/completions or GET /v1/models.", r.Method, cleanPath(r.URL.Path))}
-	if strings.HasPrefix(r.URL.Path, "/v1/") && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		rep.Status = http.StatusMethodNotAllowed
-		w.Header().Set("Allow", "GET, POST")
-	}
-	g.fail(w, r, rep)
-}
-
 // cleanPath bounds what an error repeats of a path.
 func cleanPath(p string) string {
 	if len(p) > 100 {
@@ -205,6 +195,7 @@ func cleanPath(p string) string {
 // fail answers a request that did not come to be relayed.
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, rep *dialect.ErrorReport) {
 	d := dialectOf(r)
+	rep.RequestID = idOf(w)
 	status := d.ErrorStatus(rep)
 	relay.WriteError(w, d, rep, rep.StatusCode() == http.StatusServiceUnavailable)
 	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: d.Name(), Status: status, Code: errorWord(rep)})

@@ -88,7 +88,9 @@ func TestBadRequests(t *testing.T) {
 		"no key":                 {path: chat, header: header("Authorization", ""), body: good, status: 401, want: "invalid_api_key"},
 		"no such call":           {path: "/v2/chat", body: good, status: 404, want: "no POST"},
 		"another method":         {method: "PUT", path: chat, body: good, status: 405, want: "no PUT"},
-		"a read":                 {method: "GET", path: chat, status: 404, want: "no GET"},
+		"a read":                 {method: "GET", path: chat, status: 405, want: "no GET"},
+		"a deletion":             {method: "DELETE", path: chat, status: 405, want: "takes POST"},
+		"a read of nothing":      {method: "GET", path: "/v1/nothing", status: 404, want: "no GET"},
 		"up the tree":            {path: "/v1/chat/%2e%2e/%2e%2e/admin", body: good, status: 400, want: "path"},
 		"a query in the path":    {path: "/v1/chat%3fkey=x", body: good, status: 400, want: "path"},
 		"a backslash":            {path: `/v1/chat\..\x`, body: good, status: 400, want: "path"},
@@ -121,8 +123,11 @@ func TestBadRequests(t *testing.T) {
 			if a.Status != c.status || !strings.Contains(a.Body, c.want) || !strings.HasPrefix(a.Body, `{"error":{"message":`) || a.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%d %v %.500s %v", a.Status, a.Header, a.Body, a.Err)
 			}
-			if id := a.Header.Get("X-Request-Id"); !strings.HasPrefix(id, "req_") {
-				t.Errorf("request id %q", id)
+			if id := a.Header.Get("X-Request-Id"); !strings.HasPrefix(id, "req_") || !strings.Contains(a.Body, `"omniroute":{"request_id":"`+id+`","attempts":[],"skipped":[]}`) {
+				t.Errorf("request id %q: %s", id, a.Body)
+			}
+			if allow := a.Header.Get("Allow"); allow != map[bool]string{true: "POST"}[a.Status == 405] {
+				t.Errorf("Allow: %q", allow)
 			}
 			if len(a.Body) > 8<<10 {
 				t.Errorf("an error of %d bytes", len(a.Body))
@@ -234,6 +239,7 @@ func TestWhatGoesUp(t *testing.T) {
 		"Authorization": "Bearer client-key-1", "X-Api-Key": "client-key-1", "X-Goog-Api-Key": "client-key-1", "Cookie": "session=client-key-1",
 		"Connection": "X-Hop, keep-alive", "X-Hop": "1", "Te": "trailers", "Proxy-Authorization": "Basic x", "X-Omniroute-Debug": "1",
 		"Openai-Beta": "assistants=v2", "X-Stainless-Retry-Count": "0", "User-Agent": "openai-go/3",
+		"X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1", "X-Real-Ip": "192.0.2.1", "Via": "1.1 inner", "X-Forwarded-Host": "inner",
 	} {
 		req.Header.Set(k, v)
 	}
@@ -247,7 +253,8 @@ func TestWhatGoesUp(t *testing.T) {
 	if got.Header.Get("Authorization") != "Bearer secret-p1" || got.Header.Get("Openai-Beta") == "" || got.Header.Get("X-Stainless-Retry-Count") == "" || got.Header.Get("User-Agent") != "openai-go/3" {
 		t.Errorf("headers %v", got.Header)
 	}
-	for _, gone := range []string{"X-Api-Key", "X-Goog-Api-Key", "Cookie", "X-Hop", "Te", "Proxy-Authorization", "X-Omniroute-Debug"} {
+	for _, gone := range []string{"X-Api-Key", "X-Goog-Api-Key", "Cookie", "X-Hop", "Te", "Proxy-Authorization", "X-Omniroute-Debug",
+		"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via", "X-Forwarded-Host"} {
 		if got.Header.Get(gone) != "" {
 			t.Errorf("%s went up", gone)
 		}

@@ -102,11 +102,18 @@ func (x *exchange) unavailable(out *dialect.ErrorReport, rep failover.Report) {
 		}
 	default:
 		out.Status = http.StatusServiceUnavailable
-		out.Message = fmt.Sprintf("No target of %s is available: %d attempts failed, %d targets are out.", name, len(rep.Attempts), len(rep.Skipped))
+		out.Message = fmt.Sprintf("No target of %s is available: %s failed, %s out.", name, count(len(rep.Attempts), "attempt", "attempts"), count(len(rep.Skipped), "target is", "targets are"))
 	}
 	if said := x.lastWords(); said != "" {
 		out.Message += " The last one said: " + said
 	}
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }
 
 // lastWords returns what the upstream of the last attempt said, as far as it said anything.

@@ -9,7 +9,10 @@ import (
 // others to the two parties that we stand between.
 var (
 	notUp = set(hopByHop, "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key",
-		"X-Goog-Api-Key", "Api-Key", "Cookie", "Expect")
+		"X-Goog-Api-Key", "Api-Key", "Cookie", "Expect",
+		// Where a request came from is nobody's business beyond us.
+		"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Proto", "X-Forwarded-Server",
+		"X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip")
 	notDown = set(hopByHop, "Content-Length", "Content-Encoding", "Set-Cookie", "Date", "Server", "Via", "Alt-Svc",
 		"Strict-Transport-Security", "X-Request-Id", "Request-Id", "Nel", "Report-To", "Public-Key-Pins", "Vary")
 )
