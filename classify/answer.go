@@ -36,7 +36,6 @@ const (
 	isMinuteQuota                   // a structured quota id names the minute or second
 	isLongHint                      // the stated wait is longer than a rate limit's
 	isShortHint                     // a structured wait of at most 60s is stated
-	isAbsurdHint                    // the stated wait is longer than 31 days
 	namesModel                      // the words speak of a model
 	namesAccount                    // the words speak of the account, organization or key
 	isRejected                      // Anthropic's unified limits say which window is used up
@@ -45,6 +44,8 @@ const (
 	isNamed                         // the words name the model that was asked for, or a similar id
 	namesThisModel                  // the words say "this model"
 	isJunk                          // a success that is JSON but no object
+	isGarbled                       // events whose data is no JSON, or lines that are no events
+	saysQuota                       // a code, the words or a header's name speak of a quota, a plan or a window of days
 )
 
 // answer is what was read of one attempt.
@@ -232,6 +233,9 @@ func (a *answer) nameFacts() {
 			break
 		}
 	}
+	if a.has(isLongHint) && a.speaksOfQuota() {
+		a.set(saysQuota)
+	}
 	if m := a.in.Model; len(m) > 3 {
 		for _, r := range a.raw {
 			if containsFold(r, m) {
@@ -239,6 +243,30 @@ func (a *answer) nameFacts() {
 			}
 		}
 	}
+}
+
+var (
+	quotaPatterns = append(patterns(quotaWords...), patterns("quota", "allowance", "your plan", "billing", "userbymodelbyday", "per 86400")...)
+	quotaParts    = [...]string{"quota", "daily", "perday", "weekly", "monthly", "usagelimit", "allowance"}
+)
+
+// speaksOfQuota reports whether a code, the words, or the name of the header with the reset time
+// speak of a quota. A long wait alone does not.
+func (a *answer) speaksOfQuota() bool {
+	for _, c := range a.codes {
+		for _, part := range quotaParts {
+			if strings.Contains(c.canon, part) {
+				return true
+			}
+		}
+	}
+	for _, p := range quotaPatterns {
+		if a.matches(p) {
+			return true
+		}
+	}
+	source := a.hints.best.source
+	return a.has(isRejected) || strings.HasSuffix(source, "-day") || strings.Contains(source, "codex")
 }
 
 // limitsModel reports whether the words say that the limit "for" a model is reached without the word

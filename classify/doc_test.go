@@ -51,10 +51,12 @@ which they are written. A rule matches when all of its conditions hold; of sever
 - **person**: a connection is quarantined, a model locked at once, since waiting does not help.
 - **rate scope**: the model where the words name one, else ` + "`rate_limit_scope`" + ` of the provider, else what is known of the provider,
   else the connection. **load scope**: the model where the words name one, else the provider (the model, where a provider serves many).
-- A rate limit with a stated wait above ten minutes is reported as ` + "`quota_exhausted`" + `; words about a quota with a shorter one as ` + "`rate_limit`" + `.
+- A rate limit with a stated wait above ten minutes is reported as ` + "`quota_exhausted`" + ` where a code, the words or a header's name speak of a
+  quota; words about a quota with a shorter one as ` + "`rate_limit`" + `.
 
 Stated waits are taken from ` + "`retry-after-ms`, `retry-after`" + `, fields of the body, the message, and the reset headers of a bucket that is
-used up, in this order. A wait in the past, a negative one and one above 31 days are ignored, and the evidence says so.
+used up, in this order. A wait in the past and a negative one are ignored; one above 31 days counts only where no other is stated, up to the
+cap of its kind (` + "`hints`" + `). The evidence says so.
 
 ` + "`omniroute classify`" + ` shows which rule a given answer reaches.
 
@@ -139,7 +141,7 @@ var factNames = []struct {
 	{isJSON, "an error envelope"}, {isHTML, "a web page"}, {isPlain, "plain text"}, {isEmpty, "no body"}, {isBlank, "only blanks or comments"}, {isChallenge, "a bot check"}, {isApp, "a web application"},
 	{isSuccess, "a success status"}, {isStream, "events"}, {isCut, "cut short"}, {isDone, "only `[DONE]`"}, {isNoAnswer, "no choice"}, {isHollow, "no content"}, {isErrFinish, "finish reason `error`"},
 	{isBadCall, "a malformed tool call"}, {isBlocked, "a block reason"}, {isRelayed, "relayed from another upstream"}, {isShape, "a field of the request named"}, {isOpaque, "only the word \"Error\""}, {isBare, "only the status in words"},
-	{isLimitZero, "a quota of 0"}, {isDayQuota, "a per-day quota id"}, {isLongHint, "a wait above ten minutes"}, {isRejected, "`anthropic-ratelimit-unified-status: rejected`"}, {isModelClaim, "a claim of one model class"}, {isJunk, "JSON but no object"}, {namesThisModel, "\"this model\""},
+	{isLimitZero, "a quota of 0"}, {isDayQuota, "a per-day quota id"}, {isLongHint, "a wait above ten minutes"}, {isRejected, "`anthropic-ratelimit-unified-status: rejected`"}, {isModelClaim, "a claim of one model class"}, {isJunk, "JSON but no object"}, {isGarbled, "no events of any dialect"}, {namesThisModel, "\"this model\""},
 }
 
 func factWords(f fact) string {

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -8,7 +9,8 @@ import (
 	"time"
 )
 
-// maxHint is the longest wait that is believed: no provider's quota window is longer.
+// maxHint is the longest wait that is plausible: no provider's quota window is longer. A longer one
+// counts only where the answer states no other, and is left to the engine's caps.
 const maxHint = 31 * 24 * time.Hour
 
 // longHint is the wait beyond which a limit is a quota and not a rate limit.
@@ -30,7 +32,7 @@ type hints struct {
 	inner  http.Header // headers found inside the body
 	body   []hint
 	best   hint
-	absurd hint // the first one that cannot be meant
+	absurd hint // the first one that can hardly be meant, a long one before any other
 	now    time.Time
 }
 
@@ -62,25 +64,35 @@ func (h *hints) seconds(v, source string) hint {
 	if d, ok := parseGoDuration(v); ok {
 		return hint{wait: d, source: source, given: v, ok: true}
 	}
-	f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-	if err != nil || math.IsNaN(f) {
+	f, ok := parseNumber(v)
+	if !ok {
 		return hint{}
 	}
 	return hint{wait: fromSeconds(f), source: source, given: v, ok: true}
 }
 
-func (h *hints) millis(v, source string) hint {
+// parseNumber reads a number. One that no float64 holds is an infinite one.
+func parseNumber(v string) (float64, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-	if err != nil || math.IsNaN(f) {
+	return f, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsNaN(f)
+}
+
+func (h *hints) millis(v, source string) hint {
+	f, ok := parseNumber(v)
+	if !ok {
 		return hint{}
 	}
 	return hint{wait: fromSeconds(f / 1000), source: source, given: v, ok: true}
 }
 
+// longestHint is what every longer wait counts as: so long that every cap cuts it, and short enough
+// to be added to a date.
+const longestHint = 1e9 * time.Second
+
 // fromSeconds converts without overflow: what is too long stays too long.
 func fromSeconds(f float64) time.Duration {
 	if f > 1e9 {
-		return time.Duration(1e9) * time.Second
+		return longestHint
 	}
 	if f < -1e9 {
 		return -1e9 * time.Second
@@ -98,8 +110,8 @@ func (h *hints) at(v, source string) hint {
 	if d, ok := parseGoDuration(v); ok {
 		return hint{wait: d, source: source, given: v, ok: true}
 	}
-	f, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(f) {
+	f, ok := parseNumber(v)
+	if !ok {
 		return hint{}
 	}
 	switch {
@@ -114,6 +126,9 @@ func (h *hints) at(v, source string) hint {
 }
 
 func (h *hints) point(t time.Time, source, given string) hint {
+	if wait := t.Sub(h.now); wait > longestHint {
+		return hint{wait: longestHint, source: source, given: given, ok: true}
+	}
 	return hint{wait: t.Sub(h.now), until: t, source: source, given: given, ok: true}
 }
 
@@ -147,8 +162,8 @@ func parseGoDuration(s string) (time.Duration, bool) {
 		if i == 0 {
 			return 0, false
 		}
-		n, err := strconv.ParseFloat(s[:i], 64)
-		if err != nil {
+		n, ok := parseNumber(s[:i])
+		if !ok {
 			return 0, false
 		}
 		s = strings.TrimLeft(s[i:], " ")
@@ -182,16 +197,9 @@ func (h *hints) read(a *answer) {
 			return h.best.ok
 		}
 		switch {
-		case c.wait > maxHint, c.wait < 0 && c.until.IsZero():
-			if !h.absurd.ok {
-				h.absurd = c
-			}
-			return false
-		case c.wait <= 0 && !c.until.IsZero():
+		case c.wait > maxHint, c.wait < 0, c.wait == 0 && !c.until.IsZero():
 			// A time that has come: the upstream's clock or ours is off, or the answer is old.
-			if !h.absurd.ok {
-				h.absurd = c
-			}
+			h.doubt(c)
 			return false
 		}
 		h.best = c
@@ -215,9 +223,18 @@ func (h *hints) read(a *answer) {
 		}
 	}
 	take(resetHeaders(h, header, "", a))
+	if !h.best.ok && h.absurd.wait > maxHint {
+		h.best, h.absurd = h.absurd, hint{}
+	}
 	a.setIf(isLongHint, h.best.ok && h.best.wait > longHint)
 	a.setIf(isShortHint, h.best.ok && !h.best.prose && h.best.wait <= time.Minute)
-	a.setIf(isAbsurdHint, !h.best.ok && h.absurd.ok && h.absurd.wait > maxHint)
+}
+
+// doubt keeps a wait that counts only in want of a better one.
+func (h *hints) doubt(c hint) {
+	if !h.absurd.ok || c.wait > maxHint && h.absurd.wait <= maxHint {
+		h.absurd = c
+	}
 }
 
 // longest returns the longest of the body's waits. A point in time is mostly rounded to the
@@ -228,9 +245,7 @@ func (h *hints) longest() hint {
 		switch {
 		case !b.ok:
 		case b.wait < 0 || b.wait > maxHint:
-			if !h.absurd.ok {
-				h.absurd = b
-			}
+			h.doubt(b)
 		case b.wait > best.wait || !best.ok:
 			best = b
 		}

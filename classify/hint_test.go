@@ -53,7 +53,13 @@ func TestHints(t *testing.T) {
 		{"headers in body", "", `{"error":{"message":"x","metadata":{"headers":{"X-RateLimit-Remaining":"0","X-RateLimit-Reset":"1767607207000"}}}}`, 7 * time.Second, "body x-ratelimit-reset"},
 		{"past", "retry-after: Mon, 05 Jan 2026 09:00:00 GMT", ``, 0, ""},
 		{"negative", "retry-after: -5", ``, 0, ""},
-		{"absurd", "retry-after: 99999999999", ``, 0, ""},
+		{"beyond 31 days", "retry-after: 2678401", ``, 2678401 * time.Second, "retry-after"},
+		{"absurd", "retry-after: 99999999999", ``, 1e9 * time.Second, "retry-after"},
+		{"more than a number holds", "retry-after: 1" + strings.Repeat("0", 400), ``, 1e9 * time.Second, "retry-after"},
+		{"absurd milliseconds", "retry-after-ms: 1e300", ``, 1e9 * time.Second, "retry-after-ms"},
+		{"absurd in the body", "", `{"error":{"retry_after":99999999999}}`, 1e9 * time.Second, "retry_after"},
+		{"a date of another age", "retry-after: 9999-01-01T00:00:00Z", ``, 1e9 * time.Second, "retry-after"},
+		{"past, then absurd", "retry-after-ms: -5\nretry-after: 2678401", ``, 2678401 * time.Second, "retry-after"},
 		{"absurd, then words", "retry-after: 99999999999", `{"error":{"message":"try again in 7s"}}`, 7 * time.Second, "text"},
 		{"rubbish", "retry-after: soon", ``, 0, ""},
 	} {
@@ -73,7 +79,10 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s: prose is %v", tt.name, v.Prose)
 		}
 	}
-	for header, why := range map[string]string{"99999999999": "longer than 31 days", "-5": "negative", "Mon, 05 Jan 2026 09:00:00 GMT": "already past"} {
+	if v := cl.Classify(Input{Status: 429, Header: http.Header{"Retry-After": {"99999999999"}}, Body: []byte(`{"error":{"message":"try again in 7s"}}`), Now: now}); !strings.Contains(v.Evidence, "longer than 31 days") {
+		t.Errorf("the evidence should tell of the long wait that was not taken: %s", v.Evidence)
+	}
+	for header, why := range map[string]string{"-5": "negative", "Mon, 05 Jan 2026 09:00:00 GMT": "already past"} {
 		v := cl.Classify(Input{Status: 429, Header: http.Header{"Retry-After": {header}}, Now: now})
 		if !strings.Contains(v.Evidence, why) {
 			t.Errorf("retry-after %s: the evidence should say %q: %s", header, why, v.Evidence)

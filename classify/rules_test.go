@@ -75,7 +75,7 @@ func checkVerdict(t *testing.T, what string, in Input, v resilience.Verdict) {
 	bad((v.Quarantine || v.Certain) && (v.RetrySame || v.RetryAfter > 0), "waiting cannot cure it, yet a wait is stated")
 	bad(in.Phase == PhaseMidStream && (v.RetrySame || v.RetryElsewhere), "content went out, so nothing may be retried")
 	bad(v.Scope == resilience.ScopeClient && (v.RetrySame || v.RetryElsewhere), "it fails everywhere")
-	bad(v.RetryAfter < 0 || v.RetryAfter > maxHint, "the hint cannot be meant")
+	bad(v.RetryAfter < 0 || v.RetryAfter > longestHint, "the hint cannot be meant")
 	bad(v.Scope == resilience.ScopeProvider && !slices.Contains([]resilience.Kind{rateLimit, quota, permission, unknown}, v.Kind) && !v.Kind.Transient(), "no gate hears this kind at scope provider")
 	bad(strings.Contains(v.Evidence, "sk-"), "evidence holds a key")
 }

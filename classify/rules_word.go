@@ -126,9 +126,7 @@ var wordRules = []Rule{
 		Not: []string{"billing_engine"},
 		by:  byResource, Scope: provider, Kind: timeout, Why: "the upstream took too long by its own clock",
 		Examples: ex(500, `{"error":{"message":"The request timed out."}}`)},
-	{ID: "text.quota", Status: st("2xx", "400", "402", "403", "429"), Text: []string{
-		"per day", "/ day", "/day", "daily", "a day", "per month", "/ month", "/month", "monthly", "per week", "weekly", "/ week", "5-hour", "5 hour", "five-hour", "5h", "session usage limit", "session limit", "usage limit", "usage limits", "api usage limits", "free usage", "free quota", "free allocated quota", "free tier quota", "free trial", "rolling window", "rolling time window", "rolling 24", "quota will reset", "quota resets", "quota reset", "limit will reset", "resets in * h", "quota exhausted", "quota has been exhausted", "individual quota", "quota exceeded", "exceeded * quota", "quota limit", "no quota", "out of quota", "exceeds the service quota", "today", "used up", "call volume quota", "will be replenished", "billing cycle", "plan limit", "subscription limit", "regain access",
-		"今日", "每日", "当日", "本月", "每月", "本周", "每周", "小时的使用上限", "使用上限", "额度已用完", "配额", "调用次数限额"},
+	{ID: "text.quota", Status: st("2xx", "400", "402", "403", "429"), Text: quotaWords,
 		Not: []string{"per minute limit", "tokens per min", "requests per min", "rate limit exceeded for * minute", "per 60s", "account quotas"},
 		by:  byRate, Scope: connection, Kind: quota, Why: "a window of hours, days or a month is used up and comes back by itself",
 		Examples: ex(429, `{"error":{"message":"Your weekly limit is used up."}}`)},
@@ -145,6 +143,11 @@ var wordRules = []Rule{
 	{ID: "text.wrong_address", Status: st("404"), Text: []string{"resource not found", "not found$", "unknown path", "no route", "unknown request url", "invalid url", "path not found"}, Not: []string{"model", "conversation", "response", "file", "batch", "thread", "job", "assistant", "run ", "object", "item"}, soft: true,
 		Scope: connection, Kind: unknown, same: sameNo, Why: "a path that the upstream does not know: the base URL or version is wrong for every model",
 		Examples: ex(404, `{"detail":"Not Found"}`)},
+}
+
+var quotaWords = []string{
+	"per day", "/ day", "/day", "daily", "a day", "per month", "/ month", "/month", "monthly", "per week", "weekly", "/ week", "5-hour", "5 hour", "five-hour", "5h", "session usage limit", "session limit", "usage limit", "usage limits", "api usage limits", "free usage", "free quota", "free allocated quota", "free tier quota", "free trial", "rolling window", "rolling time window", "rolling 24", "quota will reset", "quota resets", "quota reset", "limit will reset", "resets in * h", "quota exhausted", "quota has been exhausted", "individual quota", "quota exceeded", "exceeded * quota", "quota limit", "no quota", "out of quota", "exceeds the service quota", "today", "used up", "call volume quota", "will be replenished", "billing cycle", "plan limit", "subscription limit", "regain access",
+	"今日", "每日", "当日", "本月", "每月", "本周", "每周", "小时的使用上限", "使用上限", "额度已用完", "配额", "调用次数限额",
 }
 
 var billingWords = []string{

@@ -9,7 +9,7 @@ import (
 func (a *answer) readEvents(t string) {
 	v := view{a: a}
 	event, data := "", ""
-	payloads, done := 0, false
+	payloads, done, garbled := 0, false, false
 	flush := func() bool {
 		defer func() { event, data = "", "" }()
 		switch {
@@ -20,6 +20,7 @@ func (a *answer) readEvents(t string) {
 			return true
 		}
 		payloads++
+		garbled = garbled || event != "error" && !mayBeJSON(data)
 		return a.chunk(&v, event, data)
 	}
 	for line := range strings.Lines(t) {
@@ -47,9 +48,15 @@ func (a *answer) readEvents(t string) {
 		case line[0] == '{':
 			// JSON without its "data:" prefix.
 			data += line
+		case !isField(line):
+			garbled = true
 		}
 	}
 	if !flush() {
+		return
+	}
+	if garbled && !v.known && a.in.Phase != PhaseMidStream {
+		a.set(isGarbled)
 		return
 	}
 	if payloads == 0 {
@@ -58,6 +65,24 @@ func (a *answer) readEvents(t string) {
 		return
 	}
 	a.endOfStream(&v)
+}
+
+// isField reports whether a line is one of the event stream's other fields, or the beginning of any
+// where the stream broke off.
+func isField(line string) bool {
+	for _, f := range [...]string{"id:", "retry:", "event:", "data:"} {
+		if strings.HasPrefix(line, f) || strings.HasPrefix(f, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeJSON reports whether an event's data, perhaps broken off, can be a payload of some dialect;
+// none sends bare words or numbers.
+func mayBeJSON(data string) bool {
+	data = strings.TrimSpace(data)
+	return data == "" || data[0] == '{' || data[0] == '[' || data[0] == '"'
 }
 
 // readLines reads a stream of JSON lines.

@@ -75,12 +75,12 @@ func refineScope(a *answer, r *compiled) resilience.Scope {
 	return r.Scope
 }
 
-// refineKind tells a rate limit from a quota by the stated wait: beyond ten minutes it is a
-// quota, whatever it is called; a shorter one is a rate limit, although the words speak of a
-// quota. A quota that a code, a quota id or a known window states stays one.
+// refineKind tells a rate limit from a quota by the stated wait: beyond ten minutes it is a quota
+// where anything speaks of one, whatever the code; a shorter one is a rate limit, although the words
+// speak of a quota. A long wait alone proves no quota and stays under the cap of rate limits. A quota that a code, a quota id or a known window states stays one.
 func refineKind(a *answer, r *compiled, m matched) resilience.Kind {
 	switch {
-	case r.Kind == resilience.KindRateLimit && r.Scope != resilience.ScopeProvider && (a.has(isLongHint) || a.has(isAbsurdHint)):
+	case r.Kind == resilience.KindRateLimit && r.Scope != resilience.ScopeProvider && a.has(isLongHint|saysQuota):
 		return resilience.KindQuotaExhausted
 	case r.Kind == resilience.KindQuotaExhausted && r.window == "" && m.text != nil && m.code == nil && !r.Certain && !a.has(isDayQuota) &&
 		a.hints.best.ok && !a.has(isLongHint):
@@ -138,7 +138,7 @@ func retrySameTarget(a *answer, r *compiled, v resilience.Verdict) bool {
 	if !v.Until.IsZero() {
 		wait = max(wait, v.Until.Sub(a.in.Now))
 	}
-	if wait > waitable || r.same == sameNo || v.Certain || v.Quarantine || v.Scope == resilience.ScopeClient || a.has(isAbsurdHint) {
+	if wait > waitable || r.same == sameNo || v.Certain || v.Quarantine || v.Scope == resilience.ScopeClient {
 		return false
 	}
 	if r.same == sameYes {
@@ -224,7 +224,7 @@ func shapeName(f fact) string {
 	for _, s := range [...]struct {
 		f    fact
 		name string
-	}{{isChallenge, "challenge page"}, {isHTML, "HTML page"}, {isEmpty, "no body"}, {isBlank, "keep-alives only"}, {isHollow, "empty answer"}, {isNoAnswer, "no choice"}, {isCut, "cut short"}, {isBlocked, "blocked prompt"}, {isPlain, "plain text"}, {isStream, "events"}, {isJSON, "error envelope"}} {
+	}{{isChallenge, "challenge page"}, {isHTML, "HTML page"}, {isEmpty, "no body"}, {isBlank, "keep-alives only"}, {isHollow, "empty answer"}, {isNoAnswer, "no choice"}, {isGarbled, "no events of any dialect"}, {isCut, "cut short"}, {isBlocked, "blocked prompt"}, {isPlain, "plain text"}, {isStream, "events"}, {isJSON, "error envelope"}} {
 		if f&s.f != 0 {
 			return s.name
 		}

@@ -76,7 +76,11 @@ func TestUnknownProvidersAreRead(t *testing.T) {
 	for _, c := range []verdictCase{
 		{"acme", 429, "", `{"error":{"message":"Requests per minute exceeded for this key, retry in 3 seconds"}}`, "connection/rate_limit wait=3000 +same"},
 		{"acme", 429, "", `{"error":{"message":"Model acme-7b is at its limit of 20 requests per minute"}}`, "model/rate_limit"},
-		{"acme", 429, "retry-after: 7200", `{"error":{"message":"Slow down"}}`, "connection/quota_exhausted wait=7200000 -same"},
+		{"acme", 429, "retry-after: 7200", `{"error":{"message":"Slow down"}}`, "connection/rate_limit wait=7200000 -same"},
+		{"acme", 429, "retry-after: 601", ``, "connection/rate_limit wait=601000 -same"},
+		{"acme", 429, "retry-after: 601", `{"error":{"message":"Too many requests for your quota"}}`, "connection/quota_exhausted wait=601000 -same"},
+		{"acme", 429, "retry-after: 601", `{"error":{"code":"quota_exceeded","message":"Slow down"}}`, "connection/quota_exhausted wait=601000"},
+		{"acme", 429, "x-ratelimit-remaining-requests-day: 0\nx-ratelimit-reset-requests-day: 43200", `{"error":{"message":"Slow down"}}`, "connection/quota_exhausted wait=43200000"},
 		{"acme", 429, "", `{"error":{"message":"Your weekly quota is used up, it resets in 3 days"}}`, "connection/quota_exhausted wait=259200000"},
 		{"acme", 403, "", `{"error":{"code":"model_access_denied","message":"Not in your tier"}}`, "model/permission"},
 		{"acme", 402, "", `{"message":"Your prepaid balance is exhausted"}`, "connection/billing +person"},
