@@ -5,11 +5,7 @@
 // nesting is bounded without recursion, so that no input can exhaust the stack.
 package jsonscan
 
-import (
-	"encoding/binary"
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // MaxDepth is how deep arrays and objects may nest, the same as in encoding/json.
 const MaxDepth = 10000
@@ -210,57 +206,6 @@ func (s *Scanner) fail(what string) {
 		what = "unexpected end of JSON"
 	}
 	s.err = &SyntaxError{Offset: s.pos, What: what}
-}
-
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// special marks the bytes of a word that are a quote, a backslash or a control character.
-// The lowest mark is right; marks above it may be false.
-func special(w uint64) uint64 {
-	quote := w ^ ones*'"'
-	slash := w ^ ones*'\\'
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
-}
-
-// stringEnd finds the closing quote from the byte after the opening one. It looks through
-// eight bytes at a time while there is nothing special in them.
-func stringEnd(data []byte, i int) (end int, escaped bool, what string) {
-	for {
-		for len(data)-i >= 16 {
-			b := data[i : i+16 : i+16]
-			if low := special(binary.LittleEndian.Uint64(b)); low != 0 {
-				i += bits.TrailingZeros64(low) >> 3
-				break
-			}
-			if high := special(binary.LittleEndian.Uint64(b[8:])); high != 0 {
-				i += 8 + bits.TrailingZeros64(high)>>3
-				break
-			}
-			i += 16
-		}
-		for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= 0x20 {
-			i++
-		}
-		if i >= len(data) {
-			return len(data), escaped, "unexpected end of JSON"
-		}
-		switch data[i] {
-		case '"':
-			return i, escaped, ""
-		case '\\':
-			escaped = true
-			n, what := escape(data[i:])
-			if what != "" {
-				return i + n, escaped, what
-			}
-			i += n
-		default:
-			return i, escaped, "control character in a string"
-		}
-	}
 }
 
 // escape returns the length of the escape at the beginning of b. If it is invalid, it
