@@ -80,7 +80,7 @@ const (
 //
 // The listener opens first and requests wait for the rest, so that a restart refuses nobody.
 func (m *Main) Start(ctx context.Context) (err error) {
-	sum := sumOf(m.o.Source.Path)
+	sum, _ := sumOf(m.o.Source.Path) // load says what is wrong with it
 	cfg, err := m.load()
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,26 +37,37 @@ func watch(path string, last []byte, log *slog.Logger, changed func()) (*watcher
 	}
 	w := &watcher{fs: fs}
 	w.done.Go(func() {
+		names, missing := namesOf(path), false
 		quiet := time.NewTimer(settle) // it may have changed before the watch began
 		defer quiet.Stop()
 		for {
 			select {
-			case _, ok := <-fs.Events:
+			case event, ok := <-fs.Events:
 				if !ok {
 					return
 				}
-				quiet.Reset(settle)
+				if concerns(event.Name, names) {
+					quiet.Reset(settle)
+				}
 			case err, ok := <-fs.Errors:
 				if !ok {
 					return
 				}
 				log.Warn("the configuration file may have changed unseen; send SIGHUP if it has", "error", err)
 			case <-quiet.C:
-				// A file that is gone may be about to come back; nothing can be loaded meanwhile.
-				if sum := sumOf(path); sum != nil && !bytes.Equal(sum, last) {
+				names = namesOf(path) // a link may lead elsewhere now
+				sum, err := sumOf(path)
+				switch {
+				case err != nil:
+					// It may come back; nothing can be loaded meanwhile.
+					if !missing {
+						log.Warn("the configuration file is gone or cannot be read; the old configuration stays in force", "error", err)
+					}
+				case !bytes.Equal(sum, last):
 					last = sum
 					changed()
 				}
+				missing = err != nil
 			}
 		}
 	})
@@ -67,12 +80,39 @@ func (w *watcher) stop() {
 	w.done.Wait()
 }
 
-// sumOf identifies a file's content; nil when it cannot be read.
-func sumOf(path string) []byte {
+// namesOf lists what in the file's folder decides about its content: the file and, where it is a link,
+// what the links go through there, such as the ..data of a mounted Kubernetes volume.
+func namesOf(path string) []string {
+	const deepest = 8 // links may form a circle
+	folder, at := filepath.Split(path)
+	names := []string{at}
+	for range deepest {
+		to, err := os.Readlink(filepath.Join(folder, at))
+		if err != nil || filepath.IsAbs(to) {
+			break
+		}
+		at, _, _ = strings.Cut(filepath.ToSlash(filepath.Clean(to)), "/")
+		if at == ".." {
+			break
+		}
+		names = append(names, at)
+	}
+	return names
+}
+
+// concerns reports whether an event is about one of the names. Most are not: the store lies in the
+// same folder and is written all the time.
+func concerns(event string, names []string) bool {
+	name := filepath.Base(event)
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// sumOf identifies a file's content.
+func sumOf(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	sum := sha256.Sum256(data)
-	return sum[:]
+	return sum[:], nil
 }
