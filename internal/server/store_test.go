@@ -88,6 +88,9 @@ func TestDamagedStore(t *testing.T) {
 	}
 	g := start(t, dir, yaml(base, ""))
 	g.log.wait(t, "the store was damaged; it was moved aside", 1)
+	if strings.Contains(g.log.String(), "Restart the gateway") {
+		t.Errorf("the advice has been followed already:\n%s", g.log)
+	}
 	if s := g.status(); s.Persistence != "ok" {
 		t.Errorf("persistence %s", s.Persistence)
 	}

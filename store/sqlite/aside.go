@@ -23,6 +23,11 @@ func (s *Store) setAside(why error) error {
 			return explain(s.path, "move the damaged file aside", err)
 		}
 	}
+	if e := (*Error)(nil); errors.As(why, &e) {
+		done := *e
+		done.Advice = "" // it has been followed
+		why = &done
+	}
 	s.moved, s.why = to, why
 	return nil
 }

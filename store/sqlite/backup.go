@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -27,7 +28,9 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 // the gateway, remove the files that end in -wal and -shm beside the store, and put the copy in
 // the store's place.
 func Backup(ctx context.Context, path, file string) error {
-	if info, err := os.Stat(path); err != nil {
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return &Error{Path: path, Err: fs.ErrNotExist, Advice: "There is no store yet; the gateway makes it when it starts"}
+	} else if err != nil {
 		return explain(path, "find it", err)
 	} else if info.IsDir() {
 		return &Error{Path: path, Reason: ErrPath, Err: errors.New("it is a folder"), Advice: "Name the store's file"}
@@ -43,6 +46,12 @@ func Backup(ctx context.Context, path, file string) error {
 	exists := &Error{Path: file, Reason: ErrPath, Err: fs.ErrExist, Advice: "Choose another name for the backup, or remove that file"}
 	if _, err := os.Lstat(file); err == nil {
 		return exists
+	}
+	switch info, err := os.Stat(filepath.Dir(file)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Path: file, Reason: ErrPath, Err: fs.ErrNotExist, Advice: "The folder " + filepath.Dir(file) + " does not exist; make it, or choose another place for the backup"}
+	case err == nil && !info.IsDir():
+		return &Error{Path: file, Reason: ErrPath, Err: syscall.ENOTDIR, Advice: "Name a file in a folder that exists"}
 	}
 	q := readerParams(path, 10*time.Second)
 	q.Del("immutable") // a gateway may start meanwhile

@@ -132,6 +132,8 @@ func TestBackupFails(t *testing.T) {
 		t.Errorf("a store that is not there: error %v", err)
 	}
 	wantReason(t, Backup(t.Context(), filepath.Dir(path), newPath(t)), ErrPath, "Name the store's file")
+	nowhere := filepath.Join(filepath.Dir(newPath(t)), "none", "x.db")
+	wantReason(t, Backup(t.Context(), path, nowhere), ErrPath, "does not exist; make it")
 	if err := Backup(t.Context(), path, filepath.Join(path, "below", "x")); !errors.Is(err, ErrPath) {
 		t.Errorf("a target below a file: error %v", err)
 	}
