@@ -22,7 +22,7 @@ func statusCommand() *cobra.Command {
 	var at where
 	var watch, asJSON bool
 	c := &cobra.Command{
-		Use: "status", Short: "Show what is out of service in a running gateway", Args: args(cobra.NoArgs),
+		Use: "status", Short: "Show what is out of service in a running gateway", Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if watch && asJSON {
 				return wrong(c, "--watch is for people and --json for programs; leave one out")
@@ -46,7 +46,7 @@ func statusCommand() *cobra.Command {
 				_, err = out.Write(raw)
 				return err
 			}
-			screen.Style{Colour: colours(out)}.Status(out, st, client.Address())
+			styleFor(out).Status(out, st, client.Address())
 			return nil
 		},
 	}
@@ -56,10 +56,15 @@ func statusCommand() *cobra.Command {
 	return c
 }
 
+// styleFor cuts lines on terminals only: what is piped is searched and kept.
+func styleFor(out io.Writer) screen.Style {
+	return screen.Style{Colour: colours(out), Whole: !terminal(out)}
+}
+
 // watchStatus draws the status until ctx ends. A gateway that is gone is waited for; one that
 // refuses is not.
 func watchStatus(ctx context.Context, out io.Writer, client *admin.Client) error {
-	style := screen.Style{Colour: colours(out)}
+	style := styleFor(out)
 	tick := time.NewTicker(redrawn)
 	defer tick.Stop()
 	for {
@@ -103,7 +108,7 @@ func explainCommand() *cobra.Command {
 	var at where
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "explain MODEL", Short: "Show which targets a request for a model would try, and why not the others", Args: args(cobra.ExactArgs(1)),
+		Use: "explain MODEL", Short: "Show which targets a request for a model would try, and why not the others", Args: named("the MODEL, such as a combo or provider/model,"),
 		RunE: func(c *cobra.Command, given []string) error {
 			client, err := at.client(c)
 			if err != nil {
@@ -121,7 +126,7 @@ func explainCommand() *cobra.Command {
 				_, err = out.Write(raw)
 				return err
 			}
-			screen.Style{Colour: colours(out)}.Explain(out, given[0], x)
+			styleFor(out).Explain(out, given[0], x)
 			return nil
 		},
 	}
@@ -135,7 +140,7 @@ func resetCommand() *cobra.Command {
 	var q admin.ResetRequest
 	var all bool
 	c := &cobra.Command{
-		Use: "reset", Short: "End exclusions in a running gateway", Args: args(cobra.NoArgs),
+		Use: "reset", Short: "End exclusions in a running gateway", Args: atMost(0),
 		Long: "Ends the exclusions of what the flags name, and of everything below it: --provider alone is the provider\n" +
 			"with all its connections and models, --all is everything.",
 		RunE: func(c *cobra.Command, _ []string) error {

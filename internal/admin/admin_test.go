@@ -251,9 +251,29 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%+v", second)
 		}
 	}
+	if r := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding"}`).Candidates[0].Reason; strings.Contains(r, "only this model") {
+		t.Errorf("the whole connection is out: %s", r)
+	}
 	w := b.ask("POST", "/admin/v1/explain", `{"model": "codign"}`)
 	if w.Code != 404 || !strings.Contains(w.Body.String(), `coding`) {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestExplainOneModel shows that a cooldown of one model alone is not told as the connection's.
+func TestExplainOneModel(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, world, nil)
+	for range 2 {
+		b.fail("acme", "main", "large", resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError})
+	}
+	if c := b.engine.Status().Providers[0].Connections[0]; len(c.Models) != 1 {
+		t.Fatalf("%+v", c)
+	}
+	for _, c := range want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "acme/large"}`).Candidates {
+		if c.Connection == "main" && !strings.HasPrefix(c.Reason, "only this model is out: ") {
+			t.Errorf("%+v", c)
+		}
 	}
 }
 

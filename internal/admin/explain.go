@@ -7,6 +7,7 @@ import (
 	"omniroute/internal/catalog"
 	"omniroute/internal/config"
 	"omniroute/internal/route"
+	"omniroute/resilience"
 )
 
 // Explanation is the answer to POST /admin/v1/explain.
@@ -35,6 +36,27 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, Explanation{Route: to.Name, Candidates: route.Explain(to)})
+	candidates := route.Explain(to)
+	nameOneModel(candidates, a.engine.Status())
+	writeJSON(w, http.StatusOK, Explanation{Route: to.Name, Candidates: candidates})
 	return nil
+}
+
+// nameOneModel says of candidates whose connection cools down for some models alone that the others
+// on it are well.
+func nameOneModel(candidates []route.Candidate, st resilience.Status) {
+	alone := map[resilience.Key]bool{}
+	for _, p := range st.Providers {
+		for _, c := range p.Connections {
+			for _, model := range c.Models {
+				alone[resilience.Key{Provider: p.ID, Connection: c.ID, Model: model}] = true
+			}
+		}
+	}
+	for i := range candidates {
+		c := &candidates[i]
+		if c.Layer != nil && *c.Layer == resilience.LayerConnection && alone[resilience.Key{Provider: c.Provider, Connection: c.Connection, Model: c.Model}] {
+			c.Reason = "only this model is out: " + c.Reason
+		}
+	}
 }

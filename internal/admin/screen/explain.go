@@ -10,9 +10,9 @@ import (
 
 // Explain writes the candidates of a request in their order.
 func (s Style) Explain(w io.Writer, model string, x admin.Explanation) {
-	fmt.Fprintln(w, s.paint(bold, fit(model, Width)))
+	fmt.Fprintln(w, s.paint(bold, s.fit(model, Width)))
 	if x.Route != model {
-		fmt.Fprintln(w, fit("stands for "+x.Route, Width))
+		fmt.Fprintln(w, s.fit("stands for "+x.Route, Width))
 	}
 	if len(x.Candidates) == 0 {
 		fmt.Fprintln(w, "no connection of it has a key, so a request is answered 503 no_connection")

@@ -1,4 +1,5 @@
-// Package screen writes what the admin API tells as text for people, at most 80 columns wide.
+// Package screen writes what the admin API tells as text for people, at most 80 columns wide unless
+// the whole text is asked for.
 //
 // It computes nothing: every word comes from the API. Colours are the caller's choice.
 package screen
@@ -12,13 +13,16 @@ import (
 	"unicode/utf8"
 )
 
-// Width is how wide every line is at most, in characters.
+// Width is how wide a line is at most, in characters, unless Style.Whole is set.
 const Width = 80
 
 // Style says how to write.
 type Style struct {
 	// Colour switches ANSI colours on.
 	Colour bool
+	// Whole cuts no text, for an output that is no terminal: lines are then as long as names and
+	// reasons are.
+	Whole bool
 }
 
 // colour is an ANSI colour; the zero value is none.
@@ -56,26 +60,26 @@ func (s Style) row(w io.Writer, widths []int, cells ...cell) {
 		if !last {
 			width = widths[i] - 1 // a space stands between columns
 		}
-		text := fit(c.text, width)
+		text := s.fit(c.text, width)
 		b.WriteString(s.paint(c.col, text))
 		if !last {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
+			b.WriteString(strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(text), 1)))
 			used += widths[i]
 		}
 	}
 	fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 }
 
-// fit cuts a text to a width and makes it one line of printable characters: names come from
-// configurations and upstreams.
-func fit(text string, width int) string {
+// fit makes a text one line of printable characters, since names come from configurations and
+// upstreams, and cuts it to a width.
+func (s Style) fit(text string, width int) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
 	}, strings.ToValidUTF8(text, "?"))
-	if utf8.RuneCountInString(text) <= width {
+	if s.Whole || utf8.RuneCountInString(text) <= width {
 		return text
 	}
 	return string([]rune(text)[:max(width-1, 0)]) + "…"

@@ -63,8 +63,11 @@ var explanation = admin.Explanation{Route: "acme/large", Candidates: []route.Can
 // TestPages compares whole pages with golden files; -update writes them.
 func TestPages(t *testing.T) {
 	t.Parallel()
+	long := example()
+	long.Providers[1].Connections[0].Models = []string{"a-model-with-a-long-name"}
 	for name, write := range map[string]func(*strings.Builder, Style){
 		"status":        func(b *strings.Builder, s Style) { s.Status(b, example(), "http://127.0.0.1:20128") },
+		"status_long":   func(b *strings.Builder, s Style) { s.Status(b, long, "http://127.0.0.1:20128") },
 		"explain":       func(b *strings.Builder, s Style) { s.Explain(b, "large", explanation) },
 		"explain_empty": func(b *strings.Builder, s Style) { s.Explain(b, "idle/x", admin.Explanation{Route: "idle/x"}) },
 	} {
@@ -91,6 +94,23 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: no colours", name)
 		}
 		checkLines(t, plain.String())
+	}
+}
+
+// TestWhole shows that nothing is cut for an output that is no terminal.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	st := example()
+	Style{Whole: true}.Status(&b, st, "http://127.0.0.1:20128")
+	Style{Whole: true}.Explain(&b, "large", explanation)
+	for _, want := range []string{st.Lockouts[1].Model, strings.TrimSpace(st.Operator[1].Reason), "cooling (large, small only) 2.0s timeout", explanation.Candidates[2].Model, explanation.Candidates[2].Reason} {
+		if !strings.Contains(b.String(), strings.TrimSpace(want)) {
+			t.Errorf("%q is not whole:\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), "…") {
+		t.Errorf("something was cut:\n%s", &b)
 	}
 }
 

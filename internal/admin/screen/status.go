@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"omniroute/internal/admin"
 	"omniroute/resilience"
@@ -32,7 +33,7 @@ func (s Style) Status(w io.Writer, st admin.Status, address string) {
 				}
 				breaker = breakerCell(*c.Breaker)
 			}
-			s.row(w, providerColumns, name, breaker, cell{c.ID, ""}, connectionCell(c))
+			s.row(w, providerColumns, name, breaker, cell{c.ID, ""}, s.connectionCell(c))
 			name, breaker = cell{}, cell{}
 		}
 	}
@@ -53,7 +54,7 @@ func (s Style) headline(w io.Writer, st admin.Status, address string) {
 	if st.Local {
 		facts = append(facts, s.paint(red, "local network out"))
 	}
-	fmt.Fprintln(w, s.paint(bold, fit("omniroute "+st.Version, 30))+"  "+fit(address, 48))
+	fmt.Fprintln(w, s.paint(bold, s.fit("omniroute "+st.Version, 30))+"  "+s.fit(address, 48))
 	fmt.Fprintln(w, st.Now.Local().Format("15:04:05")+"  "+strings.Join(facts, "  "))
 }
 
@@ -74,7 +75,7 @@ func breakerCell(b resilience.BreakerStatus) cell {
 	return c
 }
 
-func connectionCell(c resilience.ConnectionStatus) cell {
+func (s Style) connectionCell(c resilience.ConnectionStatus) cell {
 	out := cell{string(c.State), yellow}
 	switch c.State {
 	case resilience.Ready:
@@ -83,6 +84,9 @@ func connectionCell(c resilience.ConnectionStatus) cell {
 		out.col = red
 	case resilience.Excluded:
 		out.col = cyan
+	}
+	if len(c.Models) > 0 && c.State != resilience.Ready {
+		out.text += " (" + s.models(c.Models) + " only)" // first, so that it is never cut off
 	}
 	if c.RetryAfterMs > 0 {
 		out.text += " " + duration(c.RetryAfterMs)
@@ -93,10 +97,20 @@ func connectionCell(c resilience.ConnectionStatus) cell {
 	if c.BackoffLevel > 0 {
 		out.text += fmt.Sprintf(" L%d", c.BackoffLevel)
 	}
-	if len(c.Models) > 0 && c.State != resilience.Ready {
-		out.text += " (" + strings.Join(c.Models, ", ") + ")"
-	}
 	return out
+}
+
+// models names models, or counts them where the names would leave no room for the rest.
+func (s Style) models(names []string) string {
+	const room = 10
+	text := strings.Join(names, ", ")
+	switch {
+	case s.Whole || utf8.RuneCountInString(text) <= room:
+		return text
+	case len(names) == 1:
+		return "1 model"
+	}
+	return fmt.Sprintf("%d models", len(names))
 }
 
 func (s Style) lockouts(w io.Writer, all []resilience.LockoutStatus) {
