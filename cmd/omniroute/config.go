@@ -20,7 +20,7 @@ func checkCommand() *cobra.Command {
 	var file string
 	var live bool
 	c := &cobra.Command{
-		Use: "check", Short: "Check the configuration", Args: args(cobra.NoArgs),
+		Use: "check", Short: "Check the configuration", Args: atMost(0),
 		Long: "Checks the configuration and reports everything that is wrong with it, each with its place. It starts nothing.\n" +
 			"With --live it also asks a model of every connection one tiny question, which costs a few tokens each, and tells\n" +
 			"what is wrong with those that do not answer. No state is touched.",
@@ -30,8 +30,7 @@ func checkCommand() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), w)
 			}
 			if err != nil {
-				fmt.Fprintln(c.ErrOrStderr(), err)
-				return errSilent
+				return err
 			}
 			connections := 0
 			for _, p := range cfg.Providers {
@@ -77,7 +76,7 @@ func count(n int, what string) string {
 
 func initCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "init [FILE]", Short: "Write a commented configuration for the keys in the environment", Args: args(cobra.MaximumNArgs(1)),
+		Use: "init [FILE]", Short: "Write a commented configuration for the keys in the environment", Args: atMost(1),
 		RunE: func(c *cobra.Command, given []string) error {
 			file := server.DefaultFile
 			if len(given) > 0 {
@@ -102,7 +101,7 @@ func initCommand() *cobra.Command {
 
 func keyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "key", Short: "Make a client key", Args: args(cobra.NoArgs),
+		Use: "key", Short: "Make a client key", Args: atMost(0),
 		Long: "Prints a new client key, and the form of it for client_keys from which nobody can read the key.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			random := make([]byte, 32)
@@ -120,7 +119,7 @@ func keyCommand() *cobra.Command {
 
 func schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of the configuration", Args: args(cobra.NoArgs),
+		Use: "schema", Short: "Print the JSON Schema of the configuration", Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			b, err := config.SchemaJSON()
 			if err == nil {
@@ -134,7 +133,7 @@ func schemaCommand() *cobra.Command {
 func backupCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "backup FILE", Short: "Copy the store to a new file, while the gateway runs or not", Args: args(cobra.ExactArgs(1)),
+		Use: "backup FILE", Short: "Copy the store to a new file, while the gateway runs or not", Args: named("the FILE to write"),
 		RunE: func(c *cobra.Command, given []string) error {
 			cfg, _, err := server.Find(file).Look()
 			if err != nil {

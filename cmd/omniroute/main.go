@@ -31,15 +31,10 @@ func run() int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(root.ErrOrStderr(), "omniroute: %v\nrun `%s --help` for what there is\n", err, usage.command)
 		return exitUsage
-	case errors.Is(err, errSilent):
-		return exitFailure
 	}
 	fmt.Fprintf(root.ErrOrStderr(), "omniroute: %v\n", err)
 	return exitFailure
 }
-
-// errSilent ends a command that has said everything already.
-var errSilent = errors.New("")
 
 // usageError is a command line that cannot be meant.
 type usageError struct {
@@ -64,6 +59,29 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// named wants exactly one argument, and says what it is where it is missing.
+func named(what string) cobra.PositionalArgs {
+	return args(func(_ *cobra.Command, given []string) error {
+		switch len(given) {
+		case 0:
+			return fmt.Errorf("%s is missing", what)
+		case 1:
+			return nil
+		}
+		return fmt.Errorf("%q is one argument too many; %s is all that is wanted", given[1], what)
+	})
+}
+
+// atMost wants no more than n arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return args(func(_ *cobra.Command, given []string) error {
+		if len(given) > n {
+			return fmt.Errorf("%q is one argument too many", given[n])
+		}
+		return nil
+	})
+}
+
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "omniroute",
@@ -80,8 +98,10 @@ func command() *cobra.Command {
 			}
 			return nil
 		}),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Version: versionText(), // cobra makes --version and -v of it
 	}
+	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} })
 	root.SetOut(os.Stdout)
 	root.AddCommand(

@@ -10,7 +10,7 @@ func serveCommand() *cobra.Command {
 	var file, listen string
 	var demo bool
 	c := &cobra.Command{
-		Use: "serve", Short: "Run the gateway", Args: args(cobra.NoArgs),
+		Use: "serve", Short: "Run the gateway", Args: atMost(0),
 		Long: "Runs the gateway until Ctrl-C or SIGTERM; running requests may then finish (shutdown_grace).\n" +
 			"A changed configuration file is taken over without dropping a request; SIGHUP does the same.",
 		RunE: func(c *cobra.Command, _ []string) error {

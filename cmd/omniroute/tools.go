@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,15 +17,27 @@ import (
 	"omniroute/resilience"
 )
 
+// levelCount is the value of --levels.
+type levelCount int
+
+func (n *levelCount) String() string { return strconv.Itoa(int(*n)) }
+func (n *levelCount) Type() string   { return "N" }
+
+func (n *levelCount) Set(text string) error {
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 1 || v > 1000 {
+		return errors.New("write a number from 1 to 1000")
+	}
+	*n = levelCount(v)
+	return nil
+}
+
 func backoffCommand() *cobra.Command {
-	levels := 9
+	levels := levelCount(9)
 	c := &cobra.Command{
-		Use: "backoff", Short: "Print the ladder of cooldowns", Args: args(cobra.NoArgs),
+		Use: "backoff", Short: "Print the ladder of cooldowns", Args: atMost(0),
 		Long: "Prints how long a connection cools down at each level of the default ladder: 1s x 2^level, at most 120s.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if levels < 1 || levels > 1000 {
-				return wrong(c, "--levels %d: write a number from 1 to 1000", levels)
-			}
 			out := bufio.NewWriter(c.OutOrStdout())
 			fmt.Fprintln(out, "level  seconds")
 			for level := range levels {
@@ -33,7 +46,7 @@ func backoffCommand() *cobra.Command {
 			return out.Flush()
 		},
 	}
-	c.Flags().IntVar(&levels, "levels", levels, "print levels 0 to `N`-1")
+	c.Flags().Var(&levels, "levels", "print levels 0 to `N`-1")
 	return c
 }
 
@@ -41,7 +54,7 @@ func classifyCommand() *cobra.Command {
 	var file, provider, model string
 	var jsonl bool
 	c := &cobra.Command{
-		Use: "classify", Short: "Tell what an upstream's answer means, and which rule says so", Args: args(cobra.NoArgs),
+		Use: "classify", Short: "Tell what an upstream's answer means, and which rule says so", Args: atMost(0),
 		Long: "Reads one raw HTTP response from standard input, as `curl -i` prints it, and tells the verdict.\n" +
 			"With --jsonl it reads one JSON object a line (id, provider, dialect, status, headers, body, streaming, now) and\n" +
 			"prints one verdict a line. Scope none is a healthy answer. -c adds the error_rules of a configuration.",
@@ -95,13 +108,21 @@ func writeVerdict(w io.Writer, v resilience.Verdict, now time.Time) {
 	}
 	for _, line := range [][2]string{
 		{"scope", r.Scope}, {"kind", r.Kind}, {"retry after", retry}, {"until", until},
-		{"retry same", yesNo(r.RetrySame)}, {"retry elsewhere", yesNo(r.RetryElse)}, {"quarantine", yesNo(r.Quarantine)},
+		{"retry same", yesNo(r.RetrySame)}, {"retry elsewhere", yesNo(r.RetryElse)}, {needsPerson(v), yesNo(r.Quarantine)},
 		{"rule", r.Rule}, {"evidence", v.Evidence},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(w, "%-16s %s\n", line[0], line[1])
 		}
 	}
+}
+
+// needsPerson names what happens where waiting does not help.
+func needsPerson(v resilience.Verdict) string {
+	if v.Scope == resilience.ScopeModel {
+		return "locks the model"
+	}
+	return "quarantine"
 }
 
 func yesNo(b bool) string {

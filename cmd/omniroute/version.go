@@ -26,11 +26,14 @@ func versionText() string {
 	return "dev"
 }
 
+// versionLine is what `omniroute version` and --version print.
+func versionLine() string {
+	return fmt.Sprintf("omniroute %s %s/%s\n", versionText(), runtime.GOOS, runtime.GOARCH)
+}
+
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: args(cobra.NoArgs),
-		Run: func(c *cobra.Command, _ []string) {
-			fmt.Fprintf(c.OutOrStdout(), "omniroute %s %s/%s\n", versionText(), runtime.GOOS, runtime.GOARCH)
-		},
+		Use: "version", Short: "Print the version", Args: atMost(0),
+		Run: func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), versionLine()) },
 	}
 }

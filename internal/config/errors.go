@@ -62,14 +62,14 @@ func (e *Error) Error() string { return report(e.Position, "", e.Path, e.Message
 type Errors []*Error
 
 // maxReported bounds what one run prints; the rest is counted.
-const maxReported = 20
+const maxReported = 200
 
-// Error returns all of them, the first twenty in full.
+// Error returns all of them, at most the first 200 in full.
 func (es Errors) Error() string {
 	var b strings.Builder
 	for i, e := range es {
 		if i == maxReported {
-			fmt.Fprintf(&b, "and %d more\n", len(es)-i)
+			fmt.Fprintf(&b, "and %d more, which are shown once some of these are repaired\n", len(es)-i)
 			break
 		}
 		b.WriteString(e.Error())

@@ -16,13 +16,22 @@ import (
 func Load(path string) (*Config, []Warning, error) {
 	src, err := readRegular(path, maxSource+1)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("there is no file %s; write one with `omniroute init`, or name another with -c: %w", path, fs.ErrNotExist)
+		return nil, nil, &missingError{path}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
 	return Parse(path, src, os.LookupEnv)
 }
+
+// missingError says that a configuration is not there. It is a fs.ErrNotExist.
+type missingError struct{ path string }
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("there is no file %s; write one with `omniroute init`, or name another with -c", e.path)
+}
+
+func (e *missingError) Unwrap() error { return fs.ErrNotExist }
 
 // Parse checks a configuration that was read from name, which names it in messages and from whose folder relative
 // paths are taken. Variables are looked up by env. Files that the configuration names (api_key_file, ca_file) are read.
