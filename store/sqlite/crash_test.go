@@ -63,8 +63,12 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	written := 0
-	for round := range 6 {
-		acked := killAfter(t, path, 1+round*97)
+	rounds, more := 6, 97
+	if shallow {
+		rounds, more = 4, 40 // the writer is another process; nothing here races with it
+	}
+	for round := range rounds {
+		acked := killAfter(t, path, 1+round*more)
 		s := mustOpen(t, path)
 		if moved, why := s.Moved(); moved != "" {
 			t.Fatalf("round %d: the file was moved to %s: %v", round, moved, why)
@@ -72,8 +76,8 @@ func TestKill(t *testing.T) {
 		written = checkBatches(t, mustLoad(t, s), acked)
 		mustClose(t, s)
 	}
-	if written < 6 {
-		t.Fatalf("only %d batches were written in 6 rounds", written)
+	if written < rounds {
+		t.Fatalf("only %d batches were written in %d rounds", written, rounds)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	sqldriver "database/sql/driver"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,26 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	flag.Parse()
+	shallow = raceDetector && !given("rapid.checks")
+	if shallow {
+		// The detector makes SQLite many times slower and looks at how goroutines meet, which is the
+		// same in every example; the run without it tries them all. See CONTRIBUTING.md.
+		if err := flag.Set("rapid.checks", "20"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	os.Exit(m.Run())
+}
+
+// shallow says that the run is about races alone.
+var shallow bool
+
+// given reports whether a flag is on the command line.
+func given(name string) (found bool) {
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
 }
 
 func TestStore(t *testing.T) {
