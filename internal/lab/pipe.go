@@ -97,7 +97,7 @@ func (c *PipeConn) SetWriteDeadline(t time.Time) error {
 }
 
 func (c *PipeConn) wrap(op string, err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || err == io.EOF { //nolint:errorlint // a bare io.EOF is what net.Conn promises
 		return err
 	}
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}

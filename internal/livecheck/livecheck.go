@@ -54,7 +54,7 @@ func Run(ctx context.Context, cfg *config.Config, rules *classify.Classifier, o 
 	var all []*question
 	for _, p := range cfg.Providers {
 		client := clientOf(p, cfg.Relay.ConnectTimeout)
-		defer client.CloseIdleConnections()
+		defer client.CloseIdleConnections() //nolint:revive // all of them live to the end of the run
 		for _, c := range p.Connections {
 			model, from := modelFor(cfg, c)
 			all = append(all, &question{

@@ -85,8 +85,8 @@ func (c *conn) prepare(ctx context.Context, sql string) (statement, error) {
 }
 
 // query calls row for each row. The slice is reused.
-func (c *conn) query(ctx context.Context, sql string, args []driver.NamedValue, row func([]driver.Value) error) (err error) {
-	rows, err := c.raw.QueryContext(ctx, sql, args)
+func (c *conn) query(ctx context.Context, sql string, row func([]driver.Value) error) (err error) {
+	rows, err := c.raw.QueryContext(ctx, sql, nil)
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,9 @@ func (c *conn) query(ctx context.Context, sql string, args []driver.NamedValue, 
 	}()
 	dest := make([]driver.Value, len(rows.Columns()))
 	for {
-		switch err := rows.Next(dest); err {
-		case nil:
-		case io.EOF:
+		if err := rows.Next(dest); err == io.EOF { //nolint:errorlint // driver.Rows promises a bare io.EOF
 			return nil
-		default:
+		} else if err != nil {
 			return err
 		}
 		if err := row(dest); err != nil {
@@ -111,7 +109,7 @@ func (c *conn) query(ctx context.Context, sql string, args []driver.NamedValue, 
 }
 
 func (c *conn) queryInt(ctx context.Context, sql string) (n int64, err error) {
-	err = c.query(ctx, sql, nil, func(row []driver.Value) error {
+	err = c.query(ctx, sql, func(row []driver.Value) error {
 		var ok bool
 		if n, ok = row[0].(int64); !ok {
 			return fmt.Errorf("%s gave %v, which is no number", sql, row[0])

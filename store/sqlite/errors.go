@@ -85,7 +85,7 @@ func explain(path, doing string, err error) error {
 		return fmt.Errorf("store %s: %s: %w", path, doing, err)
 	}
 	e := &Error{Path: path, Err: fmt.Errorf("%s: %w", doing, err), Reason: reasonOf(err)}
-	switch e.Reason {
+	switch e.Reason { //nolint:errorlint // Reason is one of our own, never wrapped
 	case nil:
 		e.Advice = "Look at the disk and the system's log; the store goes on as soon as this has passed"
 	case ErrDenied:

@@ -101,7 +101,7 @@ func wholePages(ctx context.Context, c *conn, path string) error {
 
 // check lets SQLite verify the whole file. It costs about as much as reading it once.
 func check(ctx context.Context, c *conn, path string) error {
-	err := c.query(ctx, "PRAGMA quick_check(1)", nil, func(row []sqldriver.Value) error {
+	err := c.query(ctx, "PRAGMA quick_check(1)", func(row []sqldriver.Value) error {
 		if s, _ := row[0].(string); s != "ok" {
 			return damaged(path, errors.New(s))
 		}
@@ -111,7 +111,7 @@ func check(ctx context.Context, c *conn, path string) error {
 }
 
 func tableNames(ctx context.Context, c *conn) (names []string, err error) {
-	err = c.query(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table'", nil, func(row []sqldriver.Value) error {
+	err = c.query(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table'", func(row []sqldriver.Value) error {
 		name, _ := row[0].(string)
 		names = append(names, name)
 		return nil

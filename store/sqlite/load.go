@@ -94,7 +94,7 @@ func (l *loading) scan(t table, sql string, read func([]sqldriver.Value) (row, e
 	l.full, l.records = append(l.full, l.records), nil
 	skipped, pieces := len(l.skipped), len(l.full)
 	// The rows look at the context by themselves: the driver would set up a wait for every one of them.
-	err := l.conn.query(context.WithoutCancel(l.ctx), sql, nil, func(values []sqldriver.Value) error {
+	err := l.conn.query(context.WithoutCancel(l.ctx), sql, func(values []sqldriver.Value) error {
 		if l.rows++; l.rows%512 == 0 && l.ctx.Err() != nil {
 			return l.ctx.Err()
 		}
@@ -104,7 +104,7 @@ func (l *loading) scan(t table, sql string, read func([]sqldriver.Value) (row, e
 		}
 		if err != nil {
 			l.skipped = append(l.skipped, Skipped{Table: t.name, Reason: err.Error()})
-			return nil
+			return nil //nolint:nilerr // a row that cannot be read is reported, and the others are read
 		}
 		rec, reason := r.record(&l.in)
 		if reason != "" {

@@ -136,7 +136,7 @@ func run(t testing.TB, c *conn, sql string) {
 // rows returns what a query prints, one string a row.
 func rows(t testing.TB, c *conn, sql string) (all []string) {
 	t.Helper()
-	err := c.query(context.Background(), sql, nil, func(row []sqldriver.Value) error {
+	err := c.query(context.Background(), sql, func(row []sqldriver.Value) error {
 		line := ""
 		for i, v := range row {
 			if i > 0 {

@@ -70,7 +70,7 @@ func touch(path string) (created bool, err error) {
 // placeError is explain with advice about the path.
 func placeError(path, doing string, err error) error {
 	err = explain(path, doing, err)
-	if e := (*Error)(nil); errors.As(err, &e) && e.Reason == ErrPath {
+	if e := (*Error)(nil); errors.As(err, &e) && errors.Is(e.Reason, ErrPath) {
 		e.Advice = "Choose another path for the store: every part of it but the last must be a folder"
 	}
 	return err

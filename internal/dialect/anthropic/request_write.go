@@ -38,9 +38,7 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	if err := writeTurns(&out, neutral.Merged(turns), can); err != nil {
 		return nil, err
 	}
-	if err := writeTools(&out, r, can); err != nil {
-		return nil, err
-	}
+	writeTools(&out, r, can)
 	if r.Output.Kind == neutral.OutputSchema {
 		if !can.schema {
 			return nil, neutral.Unsupported("response_format", "asks for a JSON schema, which the model %s cannot keep to", r.Model)
@@ -210,7 +208,7 @@ func writeMedia(p *neutral.Part, index int) (block, error) {
 
 func field(index int) string { return fmt.Sprintf("messages[%d].content", index) }
 
-func writeTools(out *request, r *neutral.Request, can abilities) error {
+func writeTools(out *request, r *neutral.Request, can abilities) {
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		w := tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters(), CacheControl: t.Cache}
@@ -220,13 +218,13 @@ func writeTools(out *request, r *neutral.Request, can abilities) error {
 		out.Tools = append(out.Tools, w)
 	}
 	if len(out.Tools) == 0 {
-		return nil
+		return
 	}
 	c := toolChoice{DisableParallelToolUse: r.Sequential}
 	switch r.Choice.Mode {
 	case neutral.ChoiceDefault:
 		if !r.Sequential {
-			return nil
+			return
 		}
 		c.Type = "auto"
 	case neutral.ChoiceAuto:
@@ -245,7 +243,6 @@ func writeTools(out *request, r *neutral.Request, can abilities) error {
 		}
 	}
 	out.ToolChoice = &c
-	return nil
 }
 
 func only(tools []tool, names []string) []tool {

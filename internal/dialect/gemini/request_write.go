@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"omniroute/internal/dialect"
@@ -101,7 +102,7 @@ func (w *writer) turn(t *neutral.Turn) (content, error) {
 			}
 		}
 	}
-	c.Parts = append(results, rest...)
+	c.Parts = slices.Concat(results, rest)
 	return c, nil
 }
 
@@ -199,7 +200,7 @@ func writeTools(out *request, r *neutral.Request) {
 		t.FunctionDeclarations = append(t.FunctionDeclarations, f)
 	}
 	out.Tools = []tool{t}
-	mode := ""
+	var mode string
 	switch r.Choice.Mode {
 	case neutral.ChoiceAuto:
 		mode = "AUTO"

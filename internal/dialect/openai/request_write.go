@@ -247,7 +247,7 @@ func writeChoice(c neutral.Choice) json.RawMessage {
 		Type     string `json:"type"`
 		Function name   `json:"function"`
 	}
-	mode := ""
+	var mode string
 	switch c.Mode {
 	case neutral.ChoiceAuto:
 		mode = "auto"

@@ -111,7 +111,7 @@ func (r *reader) add(role neutral.Role, join bool, parts ...neutral.Part) {
 		return
 	}
 	r.run = join
-	r.out.Turns = append(turns, neutral.Turn{Role: role, Parts: parts})
+	r.out.Turns = append(r.out.Turns, neutral.Turn{Role: role, Parts: parts})
 }
 
 func (r *reader) item(index int, it *item) error {

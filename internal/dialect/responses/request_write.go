@@ -217,7 +217,7 @@ func writeChoice(c neutral.Choice) json.RawMessage {
 		Type string `json:"type"`
 		Name string `json:"name"`
 	}
-	mode := ""
+	var mode string
 	switch c.Mode {
 	case neutral.ChoiceAuto:
 		mode = "auto"
