@@ -114,7 +114,7 @@ func TestImpatience(t *testing.T) {
 	if err := g.cmd.Wait(); err == nil || g.cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("%v", err)
 	}
-	g.log.wait(t, "1 request was cut off", 1)
+	g.log.wait(t, "1 request was cut off by the second signal", 1)
 }
 
 // TestGraceIsOver lets the configured time pass: that is no failure.

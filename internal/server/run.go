@@ -80,10 +80,10 @@ func Run(ctx context.Context, o Options, started func(*Main)) error {
 		e = <-done
 	}
 	if e.cut > 0 && impatient {
-		return errors.Join(&CutError{e.cut}, e.err)
+		return errors.Join(&CutError{Requests: e.cut, Impatient: true}, e.err)
 	}
 	if e.cut > 0 {
-		m.log.Warn("not all requests could finish", "error", &CutError{e.cut})
+		m.log.Warn("not all requests could finish", "error", &CutError{Requests: e.cut})
 	}
 	return e.err
 }

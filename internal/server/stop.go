@@ -19,13 +19,20 @@ const (
 )
 
 // CutError says that requests were still running when the time to finish was over.
-type CutError struct{ Requests int }
+type CutError struct {
+	Requests int
+	// Impatient says that a second signal ended that time.
+	Impatient bool
+}
 
-// Error says how many.
+// Error says how many, and what to do.
 func (e *CutError) Error() string {
 	what := "1 request was"
 	if e.Requests != 1 {
 		what = fmt.Sprintf("%d requests were", e.Requests)
+	}
+	if e.Impatient {
+		return what + " cut off by the second signal"
 	}
 	return what + " cut off, since the time to finish was over; a longer shutdown_grace gives more"
 }
@@ -38,7 +45,7 @@ func (e *CutError) Error() string {
 func (m *Main) Stop(ctx context.Context) error {
 	cut, err := m.stop(ctx)
 	if cut > 0 {
-		err = errors.Join(&CutError{cut}, err)
+		err = errors.Join(&CutError{Requests: cut}, err)
 	}
 	return err
 }
