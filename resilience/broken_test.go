@@ -68,10 +68,10 @@ func TestBrokenAnswersClimbTheLadder(t *testing.T) {
 	r := newRig(t, Options{Config: Config{Policy: Policy{Breaker: BreakerPolicy{FailureThreshold: 100}}}})
 	r.breakOff("p/a/m")
 	r.breakOff("p/a/m")
-	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+	for _, want := range []time.Duration{sec, 2 * sec, 4 * sec, 8 * sec, 16 * sec, 30 * sec, 30 * sec} {
 		x := r.refused("p/a/m")
-		if x.RetryAfter != want*time.Second {
-			t.Fatalf("out for %v, want %vs", x.RetryAfter, int(want))
+		if x.RetryAfter != want {
+			t.Fatalf("out for %v, want %v", x.RetryAfter, want)
 		}
 		r.at(r.clock.Now().Sub(epoch) + x.RetryAfter)
 		p := r.take("p/a/m")

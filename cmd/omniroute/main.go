@@ -45,8 +45,8 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func wrong(c *cobra.Command, format string, args ...any) error {
-	return &usageError{c.CommandPath(), fmt.Errorf(format, args...)}
+func wrong(c *cobra.Command, text string) error {
+	return &usageError{c.CommandPath(), errors.New(text)}
 }
 
 // args turns cobra's complaints about arguments into usage errors.

@@ -3,6 +3,7 @@ package relay
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 func (x *exchange) giveUp() {
 	rep := x.handle.Report(time.Now())
 	out := x.errorReport(rep)
-	x.story.Status, x.story.Skipped = x.Dialect.ErrorStatus(out), append(x.unfit, rep.Skipped...)
+	x.story.Status, x.story.Skipped = x.Dialect.ErrorStatus(out), slices.Concat(x.unfit, rep.Skipped)
 	x.story.Code = out.Code
 	WriteError(x.w, x.Dialect, out, rep.Cause != failover.CauseRequest)
 }

@@ -160,7 +160,7 @@ func (c *call) hear(words []byte) { c.translated = append(c.translated, words...
 
 // passFirst passes on what was held back up to the first content.
 func (x *exchange) passFirst(c *call) bool {
-	ok := false
+	var ok bool
 	if c.words != nil {
 		ok = x.pass(c, c.translated)
 	} else {

@@ -85,16 +85,16 @@ func explain(path, doing string, err error) error {
 		return fmt.Errorf("store %s: %s: %w", path, doing, err)
 	}
 	e := &Error{Path: path, Err: fmt.Errorf("%s: %w", doing, err), Reason: reasonOf(err)}
-	switch e.Reason { //nolint:errorlint // Reason is one of our own, never wrapped
-	case nil:
+	switch {
+	case e.Reason == nil:
 		e.Advice = "Look at the disk and the system's log; the store goes on as soon as this has passed"
-	case ErrDenied:
+	case errors.Is(e.Reason, ErrDenied):
 		e.Advice = "Let the user that runs the gateway write both the file and its folder, or choose another place for the store"
-	case ErrNoSpace:
+	case errors.Is(e.Reason, ErrNoSpace):
 		e.Advice = "Free some space there"
-	case ErrBusy:
+	case errors.Is(e.Reason, ErrBusy):
 		e.Advice = "End the program that has a transaction open on it, such as a database shell"
-	case ErrDamaged:
+	case errors.Is(e.Reason, ErrDamaged):
 		e.Advice = "Restart the gateway: it moves the file aside and starts a new one"
 	}
 	return e

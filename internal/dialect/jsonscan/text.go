@@ -27,7 +27,7 @@ func stringEnd(data []byte, i int) (end int, escaped bool, what string) {
 	for {
 		for len(data)-i > 16 {
 			b := data[i : i+17 : i+17]
-			at := 0
+			var at int
 			if low := special(binary.LittleEndian.Uint64(b)); low != 0 {
 				at = bits.TrailingZeros64(low) >> 3
 			} else if high := special(binary.LittleEndian.Uint64(b[8:])); high != 0 {
