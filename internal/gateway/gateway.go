@@ -95,7 +95,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			g.panicked(w, r, p)
 		}
 	}()
-	if !g.turnedAway(w, r) {
+	switch {
+	case g.turnedAway(w, r):
+	case r.Method == http.MethodPost && generating[r.URL.Path]:
+		g.generate(w, r) // where the mux would lead it too, by a longer way
+	default:
 		g.mux.ServeHTTP(w, r)
 	}
 }
