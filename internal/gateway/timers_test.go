@@ -381,6 +381,9 @@ func TestLastingRequests(t *testing.T) {
 					if n := w.Providers["p"].Total(); n != 1 || a.Error != "upstream_error" || !strings.Contains(a.Body, "not repeated") {
 						t.Errorf("%d calls; %s", n, a.Body)
 					}
+					if a.Header.Get("X-Should-Retry") != "false" {
+						t.Error("a client that repeats failures by itself is not told to leave it")
+					}
 					if n := w.Engine.Status().Providers[0].Breaker.Failures; n != 1 {
 						t.Errorf("%d failures count, want 1", n)
 					}

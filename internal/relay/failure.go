@@ -26,6 +26,9 @@ func (x *exchange) giveUp() {
 	out := x.errorReport(rep)
 	x.story.Status, x.story.Skipped = x.Dialect.ErrorStatus(out), slices.Concat(x.unfit, rep.Skipped)
 	x.story.Code = out.Code
+	if x.stopped != nil {
+		x.w.Header()["X-Should-Retry"] = []string{"false"} // official clients repeat a 5xx by themselves
+	}
 	WriteError(x.w, x.Dialect, out, rep.Cause != failover.CauseRequest)
 }
 
