@@ -129,7 +129,7 @@ func verdictCases() []verdictCase {
 		connection("rate_limit", lab.RateLimited(lab.Hint{}), "cooling rate_limit", "1s"),
 		connection("rate_limit, stated", lab.RateLimited(lab.RetryAfter(30*time.Second)), "cooling rate_limit", "30s"),
 		connection("quota_exhausted", answering(429, "quota_exceeded", "Your weekly quota is used up."), "cooling quota_exhausted", "5m0s"),
-		connection("quota_exhausted, stated", answering(429, "", "Slow down", "Retry-After", "7200"), "cooling quota_exhausted", "2h0m0s"),
+		connection("quota_exhausted, stated", answering(429, "", "Your weekly quota is used up.", "Retry-After", "7200"), "cooling quota_exhausted", "2h0m0s"),
 		connection("billing", lab.PaymentRequired(), "quarantined billing", "for ever"),
 		connection("billing, called a quota", lab.QuotaExhausted(), "quarantined billing", "for ever"),
 		connection("auth, unexplained", answering(401, "", "Unauthorized"), "cooling auth", "2m0s"),
