@@ -1,9 +1,6 @@
 package classify
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // fact is a structural property of an answer that rules can ask for.
 type fact uint64
@@ -188,9 +185,33 @@ func (a *answer) finishText() {
 	a.full = string(b)
 	a.text = a.full
 	a.grams = gramsOf(a.text)
-	if refusesRequest(a.status) || a.status == 404 {
-		a.text = cutEcho(a)
+	switch {
+	case refusesRequest(a.status) || a.status == 404:
+		a.text = cutEcho(a, a.withoutShownLines(), echoIntro)
+	case a.status >= 500:
+		a.text = cutEcho(a, a.withoutShownLines(), parserIntro)
 	}
+}
+
+// withoutShownLines is the text without the lines in which a parser shows what it was given.
+func (a *answer) withoutShownLines() string {
+	own := make([]string, len(a.raw))
+	same := true
+	for i, r := range a.raw {
+		own[i] = ownLines(r)
+		same = same && own[i] == r
+	}
+	if same {
+		return a.text
+	}
+	b := make([]byte, 0, len(a.text))
+	for _, r := range own {
+		if len(b) > maxAllText-maxText {
+			break
+		}
+		b = append(plainWords(b, r), '\n')
+	}
+	return string(b)
 }
 
 // bareWords are messages that say no more than the status.
@@ -293,8 +314,7 @@ func (a *answer) matchesIn(text string, p pattern) bool {
 	if !a.grams.may(p.gram) {
 		return false
 	}
-	_, end := p.find(text)
-	return end > 0
+	return p.find(text) > 0
 }
 
 func containsFold(s, sub string) bool {
@@ -328,5 +348,3 @@ func gramOf(s string) uint16 {
 }
 
 func (g *grams) may(h uint16) bool { return h == noGram || g[h>>6]&(1<<(h&63)) != 0 }
-
-func (a *answer) now() time.Time { return a.in.Now }

@@ -13,6 +13,7 @@ package classify
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"omniroute/resilience"
@@ -168,12 +169,12 @@ func (a *answer) saysTooMuch(r *compiled, m matched, rules []*compiled) bool {
 		if r.harmless || len(r.texts) == 0 || len(r.codes) > 0 || kinds&(1<<r.Kind) != 0 {
 			continue
 		}
-		if _, ok := r.match(a); ok {
+		if slices.ContainsFunc(r.texts, a.matches) {
 			kinds |= 1 << r.Kind
 			n++
 		}
 	}
-	return n >= 3
+	return n > 3
 }
 
 // refusesRequest reports whether the status complains about the request itself.

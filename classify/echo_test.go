@@ -15,7 +15,7 @@ func triggers() []string {
 	var ts []string
 	for _, r := range BuiltinRules() {
 		for _, t := range r.Text {
-			ts = append(ts, strings.TrimSuffix(strings.ReplaceAll(t, "*", "gpt-4o"), "$"))
+			ts = append(ts, strings.Trim(strings.ReplaceAll(t, "*", "gpt-4o"), "^$"))
 		}
 		for _, c := range r.Code {
 			ts = append(ts, strings.Trim(c, "*_"))
@@ -63,6 +63,36 @@ var echoes = []func(prompt string) (status int, body any){
 		return 400, m{"object": "error", "message": "Unrecognized request argument supplied: " + p, "type": "BadRequestError", "code": 400}
 	},
 	func(p string) (int, any) {
+		return 400, m{"error": m{"message": "Unknown role: " + p, "type": "BadRequestError", "code": 400}}
+	},
+	func(p string) (int, any) {
+		return 404, m{"error": m{"message": "No such File object: " + p, "type": "invalid_request_error", "param": "id"}}
+	},
+	func(p string) (int, any) {
+		return 404, m{"error": m{"message": "No such batch: " + p, "type": "invalid_request_error"}}
+	},
+	func(p string) (int, any) {
+		return 400, m{"object": "error", "message": "Failed to convert the grammar from GBNF: " + p, "type": "BadRequestError"}
+	},
+	func(p string) (int, any) {
+		return 400, m{"error": m{"code": 400, "status": "INVALID_ARGUMENT", "message": "Invalid JSON payload received. Unexpected token.\n" + p + "\n^"}}
+	},
+	func(p string) (int, any) {
+		return 400, m{"error": m{"message": "参数错误：「" + p + "」不是有效的角色", "type": "invalid_request_error"}}
+	},
+	func(p string) (int, any) {
+		return 400, m{"error": m{"message": "参数错误：『" + p + "』不是有效的角色"}}
+	},
+	func(p string) (int, any) {
+		return 400, m{"error": m{"message": "Le rôle «" + p + "» est inconnu"}}
+	},
+	func(p string) (int, any) {
+		return 400, m{"error": m{"message": "Bad role “" + p + "” given"}}
+	},
+	func(p string) (int, any) {
+		return 400, m{"error": m{"message": "Cannot use " + p + " here", "type": "invalid_request_error", "param": "logit_bias"}}
+	},
+	func(p string) (int, any) {
 		return 400, m{"error": m{"message": "Unterminated string starting at \"" + p, "type": "invalid_request_error"}}
 	},
 }
@@ -96,10 +126,11 @@ func TestEchoedPromptsChangeNoState(t *testing.T) {
 		func(p []string) string { return "She said \"" + strings.Join(p, "\" and \"") + "\", didn't she?" },
 		func(p []string) string { return strings.ToUpper(strings.Join(p, "\n")) },
 	}
-	for i := range 520 {
+	all := 4 * len(echoes)
+	for i := range 10 * all {
 		// Every phrase at once in the first rounds, then a few of them.
 		phrases := ts
-		if i >= 52 {
+		if i >= all {
 			phrases = nil
 			for range 1 + rng.IntN(5) {
 				phrases = append(phrases, ts[rng.IntN(len(ts))])
@@ -116,6 +147,88 @@ func TestEchoedPromptsChangeNoState(t *testing.T) {
 			if v.Scope != resilience.ScopeRequest && v.Scope != resilience.ScopeClient {
 				t.Fatalf("pair %d at %s: an echoed prompt made %v (%s)\n%.600s", i, p, v, v.Evidence, raw)
 			}
+		}
+	}
+}
+
+// parserFaults are the 5xx of servers whose own parser did not take what it was given.
+var parserFaults = []func(prompt string) any{
+	func(p string) any {
+		return m{"error": m{"code": 500, "message": "Failed to parse input at pos 0: " + p, "type": "server_error"}}
+	},
+	func(p string) any {
+		return m{"error": m{"code": 500, "message": "parse error at line 1, column 9: syntax error while parsing value; last read: " + p}}
+	},
+	func(p string) any {
+		return m{"error": m{"message": "error parsing grammar\n" + p, "type": "api_error"}}
+	},
+	func(p string) any {
+		return m{"error": "Failed to apply the template: " + p}
+	},
+}
+
+// TestEchoesOfParsersBlameNoKey has every phrase alone in a parser's 5xx: a fault of the server at
+// most, never of the key or its wallet.
+func TestEchoesOfParsersBlameNoKey(t *testing.T) {
+	t.Parallel()
+	cl := classifier(t)
+	for _, phrase := range triggers() {
+		for i, fault := range parserFaults {
+			raw, err := json.Marshal(fault(phrase))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := cl.Classify(Input{Provider: "llamacpp", Status: 500, Body: raw, Now: exampleNow}); v.Quarantine || v.Scope == resilience.ScopeConnection && v.Kind != serverError {
+				t.Errorf("parser %d: %v by %s (%s)\n%s", i, v, v.Rule, v.Evidence, raw)
+			}
+		}
+	}
+}
+
+// TestEveryPhraseEchoedAlone has each phrase on its own in each echo: nothing else gives it away.
+func TestEveryPhraseEchoedAlone(t *testing.T) {
+	t.Parallel()
+	cl := classifier(t)
+	for _, phrase := range triggers() {
+		for i, echo := range echoes {
+			status, body := echo(phrase)
+			raw, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := cl.Classify(Input{Provider: "acme", Model: "gpt-4o", Status: status, Body: raw, Now: exampleNow}); v.Scope != request && v.Scope != client {
+				t.Errorf("echo %d: %v by %s (%s)\n%s", i, v, v.Rule, v.Evidence, raw)
+			}
+		}
+	}
+}
+
+// TestFaultsOfTheRequest has words that mean a key, a wallet or a throttle elsewhere, in complaints
+// about the request.
+func TestFaultsOfTheRequest(t *testing.T) {
+	t.Parallel()
+	cl := classifier(t)
+	for _, tt := range []struct {
+		status int
+		body   string
+	}{
+		{400, `{"error":{"message":"Invalid token in JSON at position 12","type":"invalid_request_error"}}`},
+		{400, `{"object":"error","message":"Invalid token id 151936 in prompt_token_ids","type":"BadRequestError","code":400}`},
+		{400, `{"error":{"message":"Invalid key 'foo' in logit_bias","param":"logit_bias"}}`},
+		{400, `{"error":{"message":"Invalid key 'foo' in tools[0]","type":"invalid_request_error"}}`},
+		{400, `{"error":{"message":"max_tokens 参数非法：输出令牌数不能大于 8192"}}`},
+		{400, `{"error":{"message":"Function overload is not possible in a tool's schema","type":"invalid_request_error"}}`},
+		{400, `{"error":{"message":"Invalid date: the day must be like YYYY-MM-DD, e.g. today"}}`},
+		{400, `{"error":{"message":"Too many tokens requested: max_tokens must be at most 8192"}}`},
+		{400, `{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081"}`},
+		{400, `{"error":{"message":"Timeout while downloading the picture.","code":"invalid_image_url"}}`},
+		{400, `{"error":{"message":"Error while downloading it: too many requests","code":"invalid_image_url"}}`},
+		{400, `{"error":{"message":"Unable to download the file. Its host said internal server error."}}`},
+		{424, `{"error":{"message":"Error retrieving the tool list from MCP server: 401 (Unauthorized)","type":"invalid_request_error"}}`},
+		{404, `{"error":{"message":"Vector store vs_abc not found.","type":"invalid_request_error"}}`},
+	} {
+		if v := cl.Classify(Input{Provider: "acme", Status: tt.status, Body: []byte(tt.body), Now: exampleNow}); v.Scope != request && v.Scope != client {
+			t.Errorf("%d %s: %v by %s (%s)", tt.status, tt.body, v, v.Rule, v.Evidence)
 		}
 	}
 }

@@ -212,16 +212,19 @@ func (a *answer) member(d *document, n, m *node, at string, depth int) {
 	}
 }
 
-// requestField reports whether a parameter's name points at the conversation, whose complaint
-// may repeat it, and not at the model or the key.
+// requestField reports whether a parameter's name points into the request, whose complaint may
+// repeat it, and not at the model or the key. A path of a URL is no parameter.
 func requestField(p string) bool {
 	p = strings.ToLower(p)
-	for _, f := range [...]string{"messages", "input", "prompt", "content", "contents", "tools", "tool_choice", "system", "response_format", "stop", "functions", "instructions"} {
-		if rest, ok := strings.CutPrefix(p, f); ok && (rest == "" || !isWord(rest[0])) {
-			return true
+	if p == "" || strings.HasPrefix(p, "/") {
+		return false
+	}
+	for _, f := range [...]string{"model", "engine", "deployment", "key", "auth", "organization", "project"} {
+		if strings.Contains(p, f) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // message reads a string that holds an error: words, JSON once more, or words around JSON.
@@ -252,13 +255,13 @@ func (a *answer) message(s, at string, depth int) {
 // quotes, so that JSON in an echoed prompt is not taken for an error.
 func wrappedJSON(s string) int {
 	i := strings.IndexByte(s[:min(len(s), 160)], '{')
-	if i < 3 || strings.ContainsAny(s[:i], "\"`\n") {
+	if i < 3 || strings.ContainsAny(s[:i], "\"`\n“「『«‹《") {
 		return 0
 	}
 	head := strings.ToLower(s[:i])
 	for _, w := range [...]string{"exception", "error", "status code", "provider", "upstream"} {
 		if j := strings.Index(head, w); j >= 0 && j < 100 {
-			for _, no := range [...]string{"invalid", "content", "prompt", "parse", "unexpected"} {
+			for _, no := range [...]string{"invalid", "content", "prompt", "parse", "unexpected", "unknown", "no such", "unsupported", "unrecognized"} {
 				if strings.Contains(head, no) {
 					return 0
 				}

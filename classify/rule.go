@@ -26,7 +26,7 @@ type Rule struct {
 	// at either end matches any beginning or end.
 	Code []string
 	// Text matches the envelope's own words, case-insensitively, from the start of a word. A
-	// "*" stands for anything within the sentence, a final "$" for the end of a word. Words in
+	// "*" stands for anything within the sentence, a leading "^" for the beginning of a message, a final "$" for the end of a word. Words in
 	// quotes and an echoed prompt are not seen.
 	Text []string
 	// Not vetoes: the rule does not match where one of these texts does.

@@ -26,7 +26,15 @@ func plainWords(b []byte, s string) []byte {
 			switch r {
 			case '‘', '’':
 				b = append(b, '\'')
-			case '“', '”':
+			case '“', '「', '『', '«', '‹', '《':
+				if end := strings.Index(s[i:], closing[r]); end > 0 {
+					b = append(b, '\'', '\'')
+					i += end + len(closing[r])
+					space = false
+					continue
+				}
+				b = append(b, '"')
+			case '”':
 				b = append(b, '"')
 			case '\u00a0', '\u3000':
 				b = append(b, ' ')
@@ -77,6 +85,9 @@ func plainWords(b []byte, s string) []byte {
 	return b
 }
 
+// closing are the ends of quotations that begin with a sign of their own.
+var closing = map[rune]string{'“': "”", '「': "」", '『': "』", '«': "»", '‹': "›", '《': "》"}
+
 // opensQuote tells a single quote from an apostrophe.
 func opensQuote(s string, i int) bool {
 	return (i == 0 || !isWord(s[i-1])) && i+1 < len(s) && s[i+1] > ' '
@@ -113,23 +124,42 @@ func isWord(c byte) bool {
 // echoIntro are the words after which a complaint about the request's content repeats it. What
 // follows them is the caller's text and not the upstream's.
 var echoIntro = patterns(
-	"invalid * content*:", "invalid * value*:", "invalid * prompt*:", "invalid * message*:", "invalid * input*:", "invalid * text*:",
-	"invalid content*:", "invalid value*:", "invalid prompt*:", "invalid message*:", "invalid input*:", "invalid text*:", "invalid argument*:", "invalid parameter*:",
-	"invalid json*:", "invalid request*:", "invalid body*:", "malformed*:", "unexpected*:", "could not parse*:", "cannot parse*:",
-	"unable to parse*:", "failed to parse*:", "failed to deserialize*:", "could not process*:", "cannot process*:",
-	"unable to process*:", "failed to process*:", "unrecognized*:", "unknown field*:", "unknown parameter*:", "validation error*:",
+	"invalid *:", "malformed*:", "unexpected*:", "could not *:", "cannot *:", "unable to *:", "failed to *:", "unrecognized*:",
+	"unknown *:", "no such *:", "unsupported *:", "validation error*:", "extra *:", "bad *:", "illegal *:", "wrong *:",
 	"your prompt*:", "your message*:", "your input*:", "the prompt*:", "the message*:", "the input*:", "prompt:", "content:",
 	"user message:", "input_value=", "but got ", ", got ", "received:", "you sent:", "near:",
 )
 
+// parserIntro are the words of a parser that quotes what it could not read, whatever the status
+// that its failure is sent with.
+var parserIntro = patterns(
+	"parse error*:", "parsing *:", "failed to parse*:", "unable to parse*:", "could not parse*:", "cannot parse*:", "syntax error*:",
+	"failed to decode*:", "failed to convert*:", "failed to deserialize*:", "failed to compile*:", "failed to apply*:", "invalid json*:",
+	"grammar*:", "template*:", "unexpected token*:", "last read:", "input_value=",
+)
+
+// ownLines drops the lines that follow a parser's complaint: it shows there what it was given.
+func ownLines(s string) string {
+	head, _, more := strings.Cut(s, "\n")
+	if !more {
+		return s
+	}
+	low := strings.ToLower(head)
+	for _, w := range [...]string{"pars", "json", "unexpected", "invalid", "validation", "syntax", "grammar", "template", "schema", "regex", "decod", "unknown", "malformed"} {
+		if strings.Contains(low, w) {
+			return head
+		}
+	}
+	return s
+}
+
 // cutEcho drops what a complaint about the request repeats of it.
-func cutEcho(a *answer) string {
-	text := a.text
-	for _, p := range echoIntro {
+func cutEcho(a *answer, text string, intros []pattern) string {
+	for _, p := range intros {
 		if !a.grams.may(p.gram) {
 			continue
 		}
-		if _, end := p.find(text); end > 0 && end < len(text) {
+		if end := p.find(text); end > 0 && end < len(text) {
 			text = text[:end]
 		}
 	}
@@ -144,7 +174,8 @@ func cutEcho(a *answer) string {
 // sentence.
 type pattern struct {
 	frags   []string
-	wordEnd bool
+	first   bool   // "^": only at the beginning of a message
+	wordEnd bool   // "$"
 	gram    uint16 // of the first fragment, for the filter
 }
 
@@ -159,6 +190,7 @@ func patterns(texts ...string) []pattern {
 func newPattern(s string) pattern {
 	s = strings.ToLower(strings.TrimSpace(s))
 	var p pattern
+	s, p.first = strings.CutPrefix(s, "^")
 	if p.wordEnd = strings.HasSuffix(s, "$"); p.wordEnd {
 		s = s[:len(s)-1]
 	}
@@ -174,23 +206,25 @@ func newPattern(s string) pattern {
 	return p
 }
 
-// find returns where the pattern matches in text that plainWords made; end is 0 where it does not.
-func (p pattern) find(text string) (start, end int) {
+// find returns where the pattern's match ends in text that plainWords made, 0 where it does not match.
+func (p pattern) find(text string) int {
 	if len(p.frags) == 0 {
-		return 0, 0
+		return 0
 	}
 	for from := 0; from < len(text); {
 		i := indexWord(text[from:], p.frags[0])
 		if i < 0 {
-			return 0, 0
+			return 0
 		}
 		i += from
-		if end, ok := p.tail(text, i+len(p.frags[0])); ok {
-			return i, end
+		if !p.first || i == 0 || text[i-1] == '\n' {
+			if end, ok := p.tail(text, i+len(p.frags[0])); ok {
+				return end
+			}
 		}
 		from = i + len(p.frags[0])
 	}
-	return 0, 0
+	return 0
 }
 
 func (p pattern) tail(text string, at int) (end int, ok bool) {

@@ -67,7 +67,7 @@ func validate(i int, r Rule, before []Rule) error {
 			return fail("not", "%q has no effect; write words", n)
 		}
 		for _, t := range r.Text {
-			if _, end := p.find(strings.ReplaceAll(newPattern(t).String(), " * ", " ")); end > 0 {
+			if p.find(strings.ReplaceAll(strings.TrimPrefix(newPattern(t).String(), "^"), " * ", " ")) > 0 {
 				return fail("not", "%q excludes the rule's own text %q, so it can never match", n, t)
 			}
 		}
@@ -179,15 +179,18 @@ func (p codePattern) covers(o codePattern) bool {
 
 // covers reports whether every text that o matches is matched by p.
 func (p pattern) covers(o pattern) bool {
-	if len(p.frags) == 1 && !p.wordEnd {
+	if len(p.frags) == 1 && !p.wordEnd && !p.first {
 		return slices.ContainsFunc(o.frags, func(f string) bool { return indexWord(f, p.frags[0]) >= 0 })
 	}
-	return slices.Equal(p.frags, o.frags) && p.wordEnd == o.wordEnd
+	return slices.Equal(p.frags, o.frags) && p.wordEnd == o.wordEnd && p.first == o.first
 }
 
 // String spells the pattern as a rule has it.
 func (p pattern) String() string {
 	s := strings.Join(p.frags, " * ")
+	if p.first {
+		s = "^" + s
+	}
 	if p.wordEnd {
 		s += "$"
 	}
