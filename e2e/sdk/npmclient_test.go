@@ -16,9 +16,9 @@ import (
 // npmTime bounds one run of the script, all its calls together.
 const npmTime = 3 * time.Minute
 
-// runNPM skips the test where node or the SDK is not installed, but not where CI is set: there
-// nothing may be left out unseen.
-func runNPM(t *testing.T, c call) []result {
+// findNode returns the path of node. It skips the test where node or an SDK is not installed, but
+// not where CI is set: there nothing may be left out unseen.
+func findNode(t *testing.T) string {
 	t.Helper()
 	leaveOut := t.Skipf
 	if os.Getenv("CI") != "" {
@@ -28,10 +28,17 @@ func runNPM(t *testing.T, c call) []result {
 	if err != nil {
 		leaveOut("node is not installed: %v", err)
 	}
-	if _, err := os.Stat("../npm/node_modules/openai"); err != nil {
-		leaveOut("the JavaScript SDK is not installed; run npm ci in e2e/npm: %v", err)
+	for _, sdk := range []string{"openai", "@anthropic-ai/sdk"} {
+		if _, err := os.Stat("../npm/node_modules/" + sdk); err != nil {
+			leaveOut("a JavaScript SDK is not installed; run npm ci in e2e/npm: %v", err)
+		}
 	}
+	return node
+}
 
+func runNPM(t *testing.T, c call) []result {
+	t.Helper()
+	node := findNode(t)
 	args := []string{
 		"chat.mjs",
 		"--base-url", c.baseURL, "--key", c.key, "--model", c.model,
