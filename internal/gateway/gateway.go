@@ -58,7 +58,10 @@ func New(o Options) *Gateway {
 		o.Logger = slog.Default()
 	}
 	g := &Gateway{o: o, log: o.Logger, mux: http.NewServeMux()}
-	g.relay = relay.New(relay.Options{Runner: o.Runner, Classifier: o.Classifier, Logger: o.Logger, Observe: g.observe, Dial: o.Dial})
+	g.relay = relay.New(relay.Options{
+		Runner: o.Runner, Classifier: o.Classifier, Logger: o.Logger, Observe: g.observe, Dial: o.Dial,
+		Hide: func(said string) string { return o.Router().Config().Hide(said) },
+	})
 	g.mux.HandleFunc("GET /v1/models", g.models)
 	g.mux.HandleFunc("GET /v1/models/{id...}", g.model)
 	g.mux.HandleFunc("GET /v1beta/models", g.models)

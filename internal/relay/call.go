@@ -159,10 +159,8 @@ func (c *call) refused(body io.Reader) resilience.Verdict {
 // readFault keeps what an error envelope says, without the key that some upstreams repeat in it.
 func (c *call) readFault(envelope []byte) {
 	c.fault, _ = c.speaks.ReadError(envelope)
-	if key := c.up.Connection.Key.Reveal(); key != "" {
-		for _, s := range []*string{&c.fault.Message, &c.fault.Code, &c.fault.Type, &c.fault.Param} {
-			*s = strings.ReplaceAll(*s, key, "[redacted]")
-		}
+	for _, s := range []*string{&c.fault.Message, &c.fault.Code, &c.fault.Type, &c.fault.Param} {
+		*s = c.x.rl.o.Hide(*s)
 	}
 }
 

@@ -61,7 +61,7 @@ func (l *lazyReader) Read(p []byte) (int, error) {
 	if l.r == nil {
 		r, err := l.open(l.src)
 		if err != nil {
-			return 0, fmt.Errorf("the answer cannot be decompressed: %w", err)
+			return 0, fmt.Errorf("the body cannot be decompressed: %w", err)
 		}
 		l.r = r
 	}

@@ -22,6 +22,9 @@ type Options struct {
 	Runner *failover.Runner
 	// Classifier returns the judge of the configuration in force.
 	Classifier func() *classify.Classifier
+	// Hide takes every secret of the configuration in force out of what an upstream says. Nil hides
+	// nothing.
+	Hide func(string) string
 	// Observe is told each request's story at its end.
 	Observe func(telemetry.Story)
 	Logger  *slog.Logger
@@ -41,6 +44,9 @@ type Relay struct {
 
 // New returns a Relay.
 func New(o Options) *Relay {
+	if o.Hide == nil {
+		o.Hide = func(s string) string { return s }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
