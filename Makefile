@@ -9,19 +9,20 @@ NPM_DEPS := e2e/npm/node_modules/.package-lock.json
 # What `omniroute version` prints: the nearest tag, or the commit.
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# How long `make fuzz` gives to each fuzz target, which rows `make bench` measures (all), and which
-# benchmarks `make bench-micro` runs.
+# How long `make fuzz` gives to each fuzz target, which rows `make bench` measures (all), which
+# benchmarks `make bench-micro` runs, and flags for the tests of `make e2e`.
 FUZZTIME ?= 10s
 ROWS     ?=
 BENCH    ?= .
 COUNT    ?= 1
+E2EFLAGS ?=
 
 # Go files of the project; what npm unpacks is not ours.
 GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path './$(BIN)/*')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check unit e2e fmt fmt-check vet lint fuzz bench bench-micro tidy-check clean
+.PHONY: help build demo test check unit e2e cases crash fmt fmt-check vet lint fuzz bench bench-micro tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +35,7 @@ demo: build ## run the gateway with simulated, failing providers
 
 # One step after the other, whatever -j says: each line is read by people, and the cheap ones come first.
 test: ## everything that must pass: format, vet, lint, tests with the race detector, end-to-end tests
-	@$(MAKE) --no-print-directory -j1 fmt-check vet lint unit e2e
+	@$(MAKE) --no-print-directory -j1 fmt-check vet lint unit e2e cases
 
 check: ## the quick part of `make test`: format, vet and the tests without the race detector
 	@$(MAKE) --no-print-directory -j1 fmt-check vet
@@ -43,8 +44,15 @@ check: ## the quick part of `make test`: format, vet and the tests without the r
 unit: ## the tests of the main module, with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
 
-e2e: $(NPM_DEPS) ## the real binary with official SDK clients
-	cd e2e && $(GO) test -race -shuffle=on ./...
+e2e: $(NPM_DEPS) ## the real binary with official SDK clients; E2EFLAGS=-v prints the matrix
+	cd e2e && $(GO) test -race -shuffle=on $(E2EFLAGS) $$($(GO) list ./... | grep -v '/cases$$')
+
+# By themselves, since their upstream plays one case after the other and some look at the time.
+cases: ## the dialect cases beside the checkout, in ../shared/dialects, where they are there
+	cd e2e && $(GO) test -race -count=1 -v ./cases
+
+crash: ## upstreams that fail a waiting request in sixteen ways, as a table of verdicts
+	$(GO) test -count=1 -v -run 'TestCrash$$' ./internal/lab/crash
 
 fmt: ## format the Go files
 	gofmt -w $(GOFILES)

@@ -15,7 +15,7 @@ var anthropicStatus = statusOf(func(e *anthropic.Error) int { return e.StatusCod
 func messagesParams(j job) anthropic.MessageNewParams {
 	content := []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(upstream.Prompt)}
 	p := anthropic.MessageNewParams{
-		Model: anthropic.Model(j.Model), MaxTokens: 4000, System: []anthropic.TextBlockParam{{Text: upstream.System}},
+		Model: j.Model, MaxTokens: 4000, System: []anthropic.TextBlockParam{{Text: upstream.System}},
 	}
 	switch j.Scene {
 	case "image":
