@@ -201,6 +201,9 @@ func (a *answer) member(d *document, n, m *node, at string, depth int) {
 		a.metadata(d, m, depth)
 	case "headers":
 		a.innerHeaders(d, m)
+	case "parameters":
+		// Of the parameters of an error only the waits are the upstream's own.
+		d.each(m, func(p *node) { a.hints.member(strings.ToLower(p.key), p) })
 	case "param", "field", "path", "pointer":
 		if m.kind == nString && requestField(m.val) {
 			a.set(isShape)

@@ -205,11 +205,11 @@ func (h *hints) read(a *answer) {
 		h.best = c
 		return true
 	}
-	take(headerHint(h, header, "Retry-After-Ms", "", h.millis))
-	take(headerHint(h, header, "X-Ms-Retry-After-Ms", "", h.millis))
-	take(headerHint(h, header, "Retry-After", "", h.retryAfter))
-	take(headerHint(h, h.inner, "Retry-After-Ms", "body ", h.millis))
-	take(headerHint(h, h.inner, "Retry-After", "body ", h.retryAfter))
+	take(headerHint(header, "Retry-After-Ms", "", h.millis))
+	take(headerHint(header, "X-Ms-Retry-After-Ms", "", h.millis))
+	take(headerHint(header, "Retry-After", "", h.retryAfter))
+	take(headerHint(h.inner, "Retry-After-Ms", "body ", h.millis))
+	take(headerHint(h.inner, "Retry-After", "body ", h.retryAfter))
 	if !h.best.ok {
 		longest := h.longest()
 		take(longest)
@@ -279,7 +279,7 @@ func (a *answer) zoneOf(message string) *time.Location {
 	return location(zone)
 }
 
-func headerHint(h *hints, header http.Header, name, where string, parse func(v, source string) hint) hint {
+func headerHint(header http.Header, name, where string, parse func(v, source string) hint) hint {
 	v := header.Get(name)
 	if v == "" {
 		return hint{}

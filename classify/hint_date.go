@@ -89,7 +89,7 @@ func (p *dateParser) date() bool {
 	if strings.HasPrefix(p.s[p.i:], "at ") {
 		p.i += 3
 	}
-	h, mi, sec, clock := p.clock(dated)
+	h, mi, sec, clock := p.clock()
 	if !clock {
 		p.i = save
 		if !dated {
@@ -132,8 +132,8 @@ func (p *dateParser) monthName() (time.Month, int, bool) {
 	return 0, 0, false
 }
 
-// clock reads "07:41:44.5", "5:00 pm", "3pm". Without a date before it a bare number is no time.
-func (p *dateParser) clock(dated bool) (h, m, s int, ok bool) {
+// clock reads "07:41:44.5", "5:00 pm", "3pm". A bare number is no time.
+func (p *dateParser) clock() (h, m, s int, ok bool) {
 	save := p.i
 	h, ok = p.number(2)
 	if !ok || h > 24 {

@@ -36,8 +36,12 @@ func resetHeaders(h *hints, header http.Header, where string, a *answer) hint {
 		var b bucket
 		switch {
 		case name == "ratelimit":
-			b = draftField(vs[0])
-			b.reset.source = where + name
+			for _, b := range draftField(strings.Join(vs, ", ")) {
+				if b.reset.source = where + name; b.reset.ok && b.reset.wait > 0 {
+					buckets = append(buckets, b)
+				}
+			}
+			continue
 		case name == "x-ratelimit-timeremaining":
 			b = bucket{name: "time", reset: h.seconds(vs[0], where+name)}
 		default:
@@ -71,24 +75,36 @@ func namedBucket(h *hints, header http.Header, name, value, where string) bucket
 	return b
 }
 
-// draftField reads the IETF draft's `"default";r=0;t=27`.
-func draftField(v string) bucket {
-	first, _, _ := strings.Cut(v, ",")
-	var b bucket
-	for part := range strings.SplitSeq(first, ";") {
-		k, val, _ := strings.Cut(strings.TrimSpace(part), "=")
-		n, err := strconv.ParseFloat(val, 64)
-		if err != nil {
-			continue
+// draftField reads the lists of the IETF's drafts: `"burst";r=5;t=3, "hourly";r=0;t=27` has a
+// bucket an item, `limit=10, remaining=0, reset=27` is one bucket.
+func draftField(v string) []bucket {
+	var bs []bucket
+	for item := range strings.SplitSeq(v, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(item), ";")
+		member := strings.Contains(name, "=")
+		if !member || len(bs) == 0 {
+			b := bucket{}
+			if !member {
+				b.name = strings.Trim(name, `" `)
+			}
+			bs = append(bs, b)
 		}
-		switch k {
-		case "r", "remaining":
-			b.remaining, b.counted = n, true
-		case "t", "reset":
-			b.reset = hint{wait: fromSeconds(n), given: v, ok: true}
+		b := &bs[len(bs)-1]
+		for part := range strings.SplitSeq(item, ";") {
+			k, val, _ := strings.Cut(strings.TrimSpace(part), "=")
+			n, err := strconv.ParseFloat(val, 64)
+			if err != nil {
+				continue
+			}
+			switch k {
+			case "r", "remaining":
+				b.remaining, b.counted = n, true
+			case "t", "reset":
+				b.reset = hint{wait: fromSeconds(n), given: strings.TrimSpace(item), ok: true}
+			}
 		}
 	}
-	return b
+	return bs
 }
 
 // pick chooses among buckets: one whose remaining is 0, the longest of several; where the words

@@ -11,7 +11,7 @@ var waitWords = words(
 	"try again in", "try again after", "try again once", "tried again in", "retry in", "retry after", "retry again in", "retry again after", "retried in", "retried after", "again after",
 	"wait for", "wait at least", "please wait", "must wait", "wait", "reset after", "resets after", "reset in", "resets in", "will reset in", "renews in", "replenished in", "refreshes in", "refresh in",
 	"available in", "available again in", "available after", "retry-after:", "retry_after:", "retry after:", "retry-after", "back in", "again in", "expires in", "cooldown of", "backoff for", "back off for",
-	"请在", "请等待", "等待", "请", "将在", "剩余", "再过", "après", "dans", "через", "in etwa", "あと",
+	"请在", "请于", "将于", "请等待", "等待", "请", "将在", "剩余", "再过", "après", "dans", "через", "in etwa", "あと",
 )
 
 // dateWords introduce a date or a time of day.
@@ -41,7 +41,7 @@ func proseHint(raw string, now time.Time, zone *time.Location) hint {
 		raw = raw[:maxText]
 	}
 	s := strings.ToLower(raw)
-	if strings.IndexAny(s, "0123456789") < 0 {
+	if !strings.ContainsAny(s, "0123456789") {
 		return hint{}
 	}
 	if h := afterBar(s, now); h.ok {
@@ -78,7 +78,11 @@ func proseHint(raw string, now time.Time, zone *time.Location) hint {
 			if w.s[0] < 0x80 && start > 0 && isWord(s[start-1]) {
 				continue
 			}
-			if d, n := parseSpoken(s[at:]); n > 0 {
+			d, n := parseSpoken(s[at:])
+			if n == 0 && strings.HasPrefix(w.s, "retry") {
+				d, n = bareSeconds(s[at:])
+			}
+			if n > 0 {
 				h := hint{wait: d, source: "text", given: strings.TrimSpace(s[start : at+n]), prose: true, ok: true}
 				if !best.ok || h.wait > best.wait {
 					best = h
@@ -169,6 +173,29 @@ func parseSpoken(s string) (time.Duration, int) {
 		}
 	}
 	return fromSeconds(total), end
+}
+
+// bareSeconds reads the number that ends a clause without a unit: "retry after 35".
+func bareSeconds(s string) (time.Duration, int) {
+	i := skipSpace(s, 0)
+	if i < len(s) && (s[i] == ':' || s[i] == '=') {
+		i = skipSpace(s, i+1)
+	}
+	j := i
+	for j < len(s) && s[j] >= '0' && s[j] <= '9' {
+		j++
+	}
+	if j == i || j-i > 6 {
+		return 0, 0
+	}
+	if rest := s[j:]; rest != "" && rest[0] != '\n' && (!isStop(rest[0]) || rest[0] == ':' || len(rest) > 1 && rest[1] > ' ') {
+		return 0, 0
+	}
+	n, err := strconv.Atoi(s[i:j])
+	if err != nil {
+		return 0, 0
+	}
+	return time.Duration(n) * time.Second, j
 }
 
 // clockSpan reads a duration that is written as a clock: "02:10:03", "2.10:03:04" with days.

@@ -34,7 +34,6 @@ func expand(tables []codeTable) []Rule {
 	return rs
 }
 
-func soft(r *Rule)       { r.soft = true }
 func refresh(r *Rule)    { r.soft, r.same = true, sameYes }
 func certain(r *Rule)    { r.Certain = true }
 func dayChina(r *Rule)   { r.window = "day:Asia/Shanghai" }

@@ -2,7 +2,6 @@ package classify
 
 import (
 	"hash/fnv"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func blank(s, key string) string {
 // the body without its digits.
 func shapeOf(provider, rule string, body []byte) uint64 {
 	h := fnv.New64a()
-	io.WriteString(h, provider+"\x00"+rule+"\x00")
+	h.Write([]byte(provider + "\x00" + rule + "\x00"))
 	b := make([]byte, 0, 512)
 	for _, c := range body {
 		if len(b) == cap(b) {

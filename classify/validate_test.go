@@ -100,9 +100,9 @@ func TestOperatorRulesComeFirst(t *testing.T) {
 
 func TestParseStatus(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"429": "429", " 5xx ": "5xx", "5XX": "5xx", "500-599": "5xx", "400-403": "400-403", "999": "999"} {
-		if r, err := ParseStatus(in); err != nil || r.String() != want {
-			t.Errorf("%q: got %v, %v, want %s", in, r, err, want)
+	for _, tt := range []struct{ in, want string }{{"429", "429"}, {" 5xx ", "5xx"}, {"5XX", "5xx"}, {"500-599", "5xx"}, {"400-403", "400-403"}, {"999", "999"}} {
+		if r, err := ParseStatus(tt.in); err != nil || r.String() != tt.want {
+			t.Errorf("%q: got %v, %v, want %s", tt.in, r, err, tt.want)
 		}
 	}
 	for _, in := range []string{"", "4x", "42", "1000", "500-400", "6xx", "abc", "4xx-5xx", "-1"} {

@@ -150,6 +150,29 @@ func TestUnknownProvidersAreRead(t *testing.T) {
 		{"acme", 404, "", `{"error":{"message":"There is no model of the name acme-9"}}`, "model/model_not_found"},
 		{"acme", 429, "", `{"error":{"message":"The allowance of this billing cycle is used up"}}`, "connection/quota_exhausted"},
 		{"acme", 418, "", `{"error":{"message":"short and stout"}}`, "request/unknown"},
+		{"acme", 415, "", `{"detail":"text/plain is no media type of ours"}`, "client/invalid_request"},
+		{"acme", 421, "", ``, "provider/network"},
+		{"acme", 400, "", `{"error":{"message":"Content Exists Risk","type":"invalid_request_error","code":"invalid_request_error"}}`, "request/content_policy"},
+		{"acme", 400, "", `{"error":{"message":"Guardrail was triggered: 'Prompt injection detected'"}}`, "request/content_policy"},
+		{"acme", 400, "", `{"error":{"message":"The model ` + "`m-1`" + ` requires terms acceptance.","type":"invalid_request_error","code":"model_terms_required"}}`, "model/permission"},
+		{"acme", 403, "", `{"code":30003,"message":"Model disabled.","data":null}`, "model/permission"},
+		{"acme", 403, "", `{"error":{"message":"您无权访问该模型 acme-9"}}`, "model/permission"},
+		{"acme", 403, "", `{"error":{"message":"Your subscription does not include access to this model."}}`, "model/permission"},
+		{"acme", 403, "", `{"error":{"message":"Model acme-9 is only available on the Pro plan"}}`, "model/permission"},
+		{"acme", 404, "", `{"error":{"message":"Could not find model 'foo'. Did you mean 'bar'?"}}`, "model/model_not_found"},
+		{"acme", 404, "", `{"error":{"message":"The requested model 'foo' is unavailable."}}`, "model/model_not_found"},
+		{"acme", 404, "", `{"error":{"message":"Engine not found"}}`, "model/model_not_found"},
+		{"acme", 410, "", `{"error":{"message":"acme-8 was discontinued on 2026-01-01"}}`, "model/model_not_found"},
+		{"acme", 429, "", `{"error":{"message":"Prepaid balance exhausted; recharge to continue."}}`, "connection/billing +person"},
+		{"acme", 429, "", `{"error":{"message":"Crossed TPM / RPM / Max Parallel Request Limit. Hit limit for api_key: x. Current limit: 1, rpm: 1"}}`, "connection/rate_limit"},
+		{"acme", 400, "", `{"error":{"message":"The total number of tokens in the instruction and prompt must be below the model limit of 32k"}}`, "request/context_length"},
+		{"acme", 400, "", `{"error":{"message":"输入tokens数超出限制，最大支持 131072"}}`, "request/context_length"},
+		{"acme", 400, "", `{"error":{"message":"プロンプトが長すぎます。最大 8192 トークンです"}}`, "request/context_length"},
+		{"acme", 400, "", `{"error":{"message":"Your organization has reached its spend limit.","type":"invalid_request_error"}}`, "connection/billing +person"},
+		{"acme", 400, "", `{"error":{"message":"Insufficient balance"}}`, "connection/billing +person"},
+		{"acme", 400, "", `{"error":{"message":"API key not valid. Please pass a valid API key."}}`, "connection/auth +person"},
+		{"acme", 400, "", `{"error":{"message":"Rate limit exceeded, try again in 3s"}}`, "connection/rate_limit wait=3000"},
+		{"acme", 404, "", `{"error":{"message":"Vector store vs_abc not found."}}`, "client/invalid_request"},
 		{"acme", 400, "", `{"error":{"message":"Invalid 'temperature': must be between 0 and 2","param":"temperature","type":"invalid_request_error"}}`, "client/invalid_request -else"},
 	} {
 		c.run(t, cl, Input{Dialect: "openai"})
@@ -187,6 +210,8 @@ func TestKnownQuirks(t *testing.T) {
 		{"bedrock", 400, "x-amzn-errortype: ValidationException", `{"message":"Input is too long for requested model."}`, "request/context_length"},
 		{"bedrock", 503, "x-amzn-errortype: ServiceUnavailableException", `{"message":"Too many connections, please wait."}`, "provider/server_error"},
 		{"nvidia-nim", 404, "", `{"status":404,"title":"Not Found","detail":"Function 'f-1': Not found for account 'a-1'"}`, "model/model_not_found"},
+		{"github-copilot", 402, "", `{"error":{"message":"You have exceeded your premium request allowance.","code":"quota_exceeded"}}`, "connection/quota_exhausted"},
+		{"azure-openai", 403, "", `{"statusCode":403,"message":"Out of call volume quota. Quota will be replenished in 2.04:12:30."}`, "connection/quota_exhausted wait=187950000"},
 	} {
 		c.run(t, cl, Input{})
 	}
