@@ -231,6 +231,12 @@ func (a *answer) shapeOfMessage(first string) {
 			a.set(isShape)
 		}
 	}
+	// "… is not one of" names a value of the request, mostly without quotes.
+	for _, p := range [...]string{" is not one of ", " is not a valid enum", " is not a valid value", " is not a valid type", " is not a valid role", " is not a valid choice", " is not of type ", " is not a permitted ", " is not an allowed "} {
+		if strings.Contains(t, p) {
+			a.set(isShape)
+		}
+	}
 }
 
 var (

@@ -45,8 +45,8 @@ which they are written. A rule matches when all of its conditions hold; of sever
 
 - **code** is an error code, type, status or reason inside the error envelope (or ` + "`x-amzn-errortype`" + ` and its like). Case, ` + "`_`, `-`" + `,
   spaces and a final "Exception" do not count; ` + "`*`" + ` at an end matches anything.
-- **text** is the envelope's own message, from the start of a word; ` + "`*`" + ` stands for anything within a sentence, a final ` + "`$`" + ` for the
-  end of a word. What the upstream puts in quotes, an echoed prompt and model output are never looked at.
+- **text** is the envelope's own message, from the start of a word; ` + "`*`" + ` stands for anything within a sentence, a leading
+  ` + "`^`" + ` for the beginning of a message, a final ` + "`$`" + ` for the end of a word. What the upstream puts in quotes, an echoed prompt and model output are never looked at.
 - **status** is the HTTP status; inside a success, the status that the error envelope states. ` + "`2xx`" + ` is a success that states none.
 - **person**: a connection is quarantined, a model locked at once, since waiting does not help.
 - **rate scope**: the model where the words name one, else ` + "`rate_limit_scope`" + ` of the provider, else what is known of the provider,

@@ -93,6 +93,12 @@ var echoes = []func(prompt string) (status int, body any){
 		return 400, m{"error": m{"message": "Cannot use " + p + " here", "type": "invalid_request_error", "param": "logit_bias"}}
 	},
 	func(p string) (int, any) {
+		return 400, m{"error": m{"message": p + " is not one of system, user, assistant"}}
+	},
+	func(p string) (int, any) {
+		return 422, m{"detail": p + " is not a valid enum value"}
+	},
+	func(p string) (int, any) {
 		return 400, m{"error": m{"message": "Unterminated string starting at \"" + p, "type": "invalid_request_error"}}
 	},
 }

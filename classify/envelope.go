@@ -237,7 +237,8 @@ func (a *answer) message(s, at string, depth int) {
 		return
 	}
 	if depth < 6 && (t[0] == '{' || t[0] == '[') {
-		if d, _, ok := parseJSON(t); ok {
+		// JSON that a sentence goes on after is a value that the sentence is about.
+		if d, rest, ok := parseJSON(t); ok && strings.Trim(rest, " \t\r\n.,;)]}\"'") == "" {
 			a.collect(&d, d.root(), at+".", depth+1)
 			return
 		}
