@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"encoding/json"
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/neutral"
 )
@@ -77,6 +78,9 @@ func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
 			}
 			parts = append(parts, part{Text: &p.Text, Thought: true, ThoughtSignature: p.Seal.Wrap(name)})
 		case neutral.PartCall:
+			if cutOff(&p.Call, a.Finish) {
+				continue
+			}
 			parts = append(parts, part{FunctionCall: &functionCall{ID: p.Call.ID, Name: p.Call.Name, Args: p.Call.Object()}, ThoughtSignature: signature})
 			signature = ""
 		}
@@ -87,6 +91,12 @@ func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
 		out.ResponseID = c.NewID("")
 	}
 	return neutral.Encode(out)
+}
+
+// cutOff reports whether the limit of tokens ended the answer inside a call. Gemini's calls are
+// whole, and its clients would make this one.
+func cutOff(c *neutral.Call, f dialect.Finish) bool {
+	return f == dialect.FinishLength && c.Arguments != "" && !json.Valid([]byte(c.Arguments))
 }
 
 // finishWord returns Google's word for an ending.

@@ -47,7 +47,7 @@ func (w *eventWriter) write(dst []byte) []byte {
 	for i := range w.steps {
 		e := &w.steps[i].Event
 		if w.steps[i].Kind == neutral.StepClose {
-			if e.Kind == neutral.EventCall {
+			if e.Kind == neutral.EventCall && !cutOff(&w.call, w.ending.Finish) {
 				dst = w.event(dst, &part{FunctionCall: &functionCall{ID: w.call.ID, Name: w.call.Name, Args: w.call.Object()}, ThoughtSignature: w.seal.Wrap(name)})
 				w.seal = neutral.Seal{}
 			}

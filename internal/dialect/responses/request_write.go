@@ -33,6 +33,11 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 			return nil, err
 		}
 	}
+	if len(out.Input) == 0 && out.Instructions != nil { // which the API does not take without an input
+		text := neutral.Text(r.System, "\n\n")
+		out.Input = items{{Type: "message", Role: "system", Content: contents{{Type: "input_text", Text: &text}}}}
+		out.Instructions = nil
+	}
 	writeTools(&out, r)
 	writeText(&out, r)
 	if openai.Thinks(r.Model) {
@@ -131,6 +136,10 @@ func writeResult(r *neutral.Result) (item, error) {
 		text := r.ResultText()
 		it.Output = contents{{Type: plainOutput, Text: &text}}
 		return it, nil
+	}
+	if text := neutral.Text(r.Parts, "\n"); r.ResultText() != text { // it failed, and its words do not say so
+		failed := "Error:"
+		it.Output = append(it.Output, piece{Type: "input_text", Text: &failed})
 	}
 	for i := range r.Parts {
 		c, err := writePiece(&r.Parts[i], neutral.RoleUser)
