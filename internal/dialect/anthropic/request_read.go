@@ -113,7 +113,11 @@ func readBlocks(out *neutral.Request, field string, list blocks) []neutral.Part 
 			p.Result = neutral.Result{ID: b.ToolUseID, Error: b.IsError, Parts: readBlocks(out, at+".content", b.Content)}
 			parts = append(parts, p)
 		case "search_result":
-			parts = append(parts, neutral.Texts(strings.TrimSpace(b.Title+"\n"+neutral.Text(readBlocks(out, at, b.Content), "\n")))...)
+			head := b.Title
+			if b.Source != nil {
+				head += "\n" + b.Source.Name
+			}
+			parts = append(parts, neutral.Texts(strings.TrimSpace(head+"\n"+neutral.Text(readBlocks(out, at, b.Content), "\n")))...)
 		case "fallback":
 		default:
 			native(out, at, fmt.Sprintf("is a block of type %q, which only Anthropic's own API knows", b.Type))

@@ -121,6 +121,16 @@ type source struct {
 	URL       string          `json:"url,omitempty"`
 	FileID    string          `json:"file_id,omitempty"`
 	Content   json.RawMessage `json:"content,omitempty"`
+	// Name is the whole source of a search result, which is a string.
+	Name string `json:"-"`
+}
+
+func (s *source) UnmarshalJSON(raw []byte) error {
+	if neutral.First(raw) == '"' {
+		return json.Unmarshal(raw, &s.Name)
+	}
+	type plain source
+	return json.Unmarshal(raw, (*plain)(s))
 }
 
 // usage is Anthropic's count. Members are pointers since a stream's later events leave out
