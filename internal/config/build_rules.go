@@ -2,9 +2,11 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"omniroute/internal/catalog"
 	"omniroute/resilience"
 )
 
@@ -88,6 +90,7 @@ func (b *builder) checkRule(n *node, r ErrorRule, ids map[string]bool) {
 	}
 	b.ruleProviders(n.get("provider"))
 	b.ruleStatus(n.get("status"))
+	b.ruleDialects(n.get("dialect"), r)
 	if n.anyBad() {
 		return
 	}
@@ -131,6 +134,26 @@ func (b *builder) ruleProviders(n *node) {
 	for _, item := range n.each() {
 		if item.ok() && b.root.get("providers").get(item.text) == nil {
 			b.errorf(item, "the rule could never match: there is no provider %s here%s", quote(item.shown()), or(didYouMean(item.text, names), "; remove it or add the provider"))
+		}
+	}
+}
+
+// ruleDialects refuses a dialect that none of the rule's providers is spoken to in.
+func (b *builder) ruleDialects(n *node, r ErrorRule) {
+	for _, item := range n.each() {
+		spoken := !item.ok()
+		for _, p := range b.cfg.Providers {
+			if len(r.Providers) == 0 || slices.Contains(r.Providers, p.ID) {
+				_, speaks := p.Endpoint(catalog.Dialect(item.text))
+				spoken = spoken || speaks
+			}
+		}
+		if !spoken {
+			who := "any provider here"
+			if len(r.Providers) > 0 {
+				who = strings.Join(r.Providers, ", ")
+			}
+			b.errorf(item, "the rule could never match: %s is not spoken with %s; remove it or name another provider", item.text, who)
 		}
 	}
 }
