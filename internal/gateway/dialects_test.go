@@ -213,6 +213,22 @@ func TestUnfitTargets(t *testing.T) {
 	})
 }
 
+// TestUnreadableForOthers: what only the client's own dialect knows goes to a target that speaks it, whatever else is
+// in the combo.
+func TestUnreadableForOthers(t *testing.T) {
+	const told = `{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+	ups := map[string]*upstream{"anth": {answers: []answer{{kind: "application/json", body: told}}}}
+	across(t, ups, func(t *testing.T, w *gatewaytest.World) {
+		const odd = `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":{"new":1}}]}]}`
+		if a := w.Post(t.Context(), "/v1/messages", fmt.Sprintf(odd, "across")); a.Status != 200 || ups["anth"].total() != 1 || ups["chat"].total() != 0 {
+			t.Errorf("%+v", a)
+		}
+		if a := w.Post(t.Context(), "/v1/messages", fmt.Sprintf(odd, "m-chat")); a.Status != 400 || ups["chat"].total() != 0 {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
 // TestErrorsInTheClientsDialect: an outage, and a refusal whose words come from another dialect.
 func TestErrorsInTheClientsDialect(t *testing.T) {
 	ups := map[string]*upstream{"chat": {answers: []answer{{status: 400, kind: "application/json",

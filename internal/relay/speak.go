@@ -25,7 +25,7 @@ type speech struct {
 
 // prepare translates the request for the targets that speak another dialect than the client, and
 // returns the order in which to try those that can take it. Targets that cannot are skipped, and
-// are no attempts. When none is left, or the request cannot be read at all, the error says why.
+// are no attempts. When none is left, the error says why.
 func (x *exchange) prepare(order []int) ([]int, error) {
 	x.withoutForeign()
 	targets := x.Route.Plan.Targets
@@ -52,10 +52,8 @@ func (x *exchange) prepare(order []int) ([]int, error) {
 			continue
 		}
 		if source == nil && unread == nil {
+			// What we cannot read may still be what a target of the client's own dialect can.
 			source, unread = translate.Read(x.Dialect, x.Asked)
-			if _, ok := errors.AsType[*dialect.RequestError](unread); ok {
-				return nil, unread
-			}
 		}
 		err := unread
 		if err == nil {
