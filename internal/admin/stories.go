@@ -70,7 +70,9 @@ type Skipped struct {
 	Connection string `json:"connection"`
 	Model      string `json:"model"`
 	// Unfit says that it could do no better with this request; the rest is of its exclusion.
-	Unfit        bool                 `json:"unfit,omitempty"`
+	Unfit bool `json:"unfit,omitempty"`
+	// Reason says why it is unfit, or the rule or an operator's word behind the exclusion.
+	Reason       string               `json:"reason,omitempty"`
 	Layer        *resilience.Layer    `json:"layer"`
 	Kind         *resilience.Kind     `json:"kind"`
 	Until        resilience.Timestamp `json:"until"`
@@ -159,7 +161,7 @@ func requestOf(s telemetry.Story) Request {
 		q.Attempts = append(q.Attempts, attemptOf(s.ID, rec))
 	}
 	for _, skip := range s.Skipped {
-		k := Skipped{Provider: skip.Key.Provider, Connection: skip.Key.Connection, Model: skip.Key.Model, Unfit: skip.Unfit}
+		k := Skipped{Provider: skip.Key.Provider, Connection: skip.Key.Connection, Model: skip.Key.Model, Unfit: skip.Unfit, Reason: skip.Reason}
 		if !skip.Unfit {
 			k.Layer, k.Until, k.RetryAfterMs = &skip.Layer, resilience.Timestamp{Time: skip.Until}, ms(skip.RetryAfter)
 			if skip.Layer != resilience.LayerOperator {

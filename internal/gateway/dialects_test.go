@@ -195,6 +195,9 @@ func TestUnfitTargets(t *testing.T) {
 		if a.Status != 200 || a.Header.Get("X-Omniroute-Attempts") != "1" || ups["anth"].total() != 0 {
 			t.Errorf("%+v", a)
 		}
+		if s := w.Stories(); len(s) != 1 || len(s[0].Skipped) != 1 || !s[0].Skipped[0].Unfit || !strings.HasPrefix(s[0].Skipped[0].Reason, "The field n ") {
+			t.Errorf("the trace does not say why a target was passed over: %+v", s)
+		}
 		a = w.Post(t.Context(), "/v1/chat/completions", fmt.Sprintf(several, "m-anth"))
 		if a.Status != 400 || a.Error != "unsupported_parameter" || !strings.Contains(a.Body, `"param":"n"`) || !strings.Contains(a.Body, `"skipped":[{"provider":"anth"`) || ups["anth"].total() != 0 {
 			t.Errorf("%+v", a)

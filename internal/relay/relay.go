@@ -201,6 +201,9 @@ func (x *exchange) finish() {
 	s.Dialect, s.Method, s.Path = x.Dialect.Name(), x.r.Method, x.Asked.Path
 	s.Model, s.Route, s.Stream = x.Asked.Model, x.Route.Name, x.Asked.Stream
 	s.Attempts = x.handle.Records()
+	if s.Skipped == nil {
+		s.Skipped = x.unfit // an answer has none other
+	}
 	if x.rl.o.Observe != nil {
 		x.rl.o.Observe(*s)
 	}

@@ -66,7 +66,7 @@ func (x *exchange) prepare(order []int) ([]int, error) {
 		if first == nil {
 			first = err
 		}
-		x.unfit = append(x.unfit, failover.Skip{Key: t.Key(), Unfit: true})
+		x.unfit = append(x.unfit, failover.Skip{Key: t.Key(), Unfit: true, Exclusion: resilience.Exclusion{Reason: err.Error()}})
 	}
 	if len(fit) == 0 && first != nil {
 		return nil, first

@@ -36,7 +36,8 @@ type Story struct {
 	// that the client got, 0 when it got none.
 	Duration, FirstContent time.Duration
 	// Attempts are all upstream calls in the order of their dispatch. Skipped are the targets that
-	// were not tried, where the request failed.
+	// were not tried: of a request that failed all of them, of one that was answered those that could
+	// not take it.
 	Attempts []failover.Record
 	Skipped  []failover.Skip
 }
