@@ -51,6 +51,8 @@ type Admin struct {
 	mux     *http.ServeMux
 	hub     *hub
 	stories *stories
+	series  *telemetry.Series
+	lines   *telemetry.Timelines
 	stop    func()
 	// persistence is what the engine's status says of the store, kept by its events: health is asked
 	// often and by anybody, and a status costs more the more is out.
@@ -72,6 +74,7 @@ func New(o Options) *Admin {
 	a := &Admin{
 		o: o, log: o.Logger, engine: o.Runner.Engine(), mux: http.NewServeMux(),
 		hub: newHub(o.Events, o.Backlog, time.Now()), stories: newStories(o.Stories),
+		series: telemetry.NewSeries(), lines: telemetry.NewTimelines(),
 	}
 	a.stop = a.engine.Subscribe(a.heard)
 	health := a.engine.Status().Persistence
@@ -81,7 +84,13 @@ func New(o Options) *Admin {
 }
 
 // Observe takes in the story of a request that is over.
-func (a *Admin) Observe(s telemetry.Story) { a.stories.add(s) }
+func (a *Admin) Observe(s telemetry.Story) {
+	a.stories.add(s)
+	a.series.Observe(s)
+}
+
+// Restored tells that the engine has its state: what is out by then is where the timelines begin.
+func (a *Admin) Restored() { a.lines.Begin(a.engine.Status()) }
 
 // heard takes in an event of the engine.
 func (a *Admin) heard(ev resilience.Event) {
@@ -91,6 +100,7 @@ func (a *Admin) heard(ev resilience.Event) {
 	case resilience.EventPersistenceOK:
 		a.persistence.Store(&ok)
 	}
+	a.lines.Heard(ev)
 	a.hub.publish(ev)
 }
 
@@ -107,7 +117,7 @@ func (a *Admin) config() *config.Config { return a.o.Router().Config() }
 
 // calls says what there is, for the answer to those who ask for something else.
 const calls = "GET /admin/v1/status, POST /admin/v1/reset, POST and DELETE /admin/v1/exclude, POST /admin/v1/explain, " +
-	"GET /admin/v1/attempts, GET /admin/v1/requests/{id}, GET /admin/v1/unknown-errors and GET /admin/v1/events"
+	"GET /admin/v1/attempts, GET /admin/v1/requests/{id}, GET /admin/v1/series, GET /admin/v1/unknown-errors and GET /admin/v1/events"
 
 func (a *Admin) routes() {
 	a.mux.HandleFunc("GET /healthz", a.healthz)
@@ -119,6 +129,7 @@ func (a *Admin) routes() {
 		"/admin/v1/explain":        {"POST": a.explain},
 		"/admin/v1/attempts":       {"GET": a.attempts},
 		"/admin/v1/requests/{id}":  {"GET": a.request},
+		"/admin/v1/series":         {"GET": a.seriesOf},
 		"/admin/v1/unknown-errors": {"GET": a.unknownErrors},
 		"/admin/v1/events":         {"GET": a.events},
 	} {

@@ -150,6 +150,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 	if err := m.engine.Start(ctx); err != nil {
 		return fmt.Errorf("the engine does not start: %w", err)
 	}
+	m.admin.Restored()
 	router, err := route.New(cfg, m.engine, nil)
 	if err != nil {
 		return err
