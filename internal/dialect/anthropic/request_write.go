@@ -211,7 +211,7 @@ func field(index int) string { return fmt.Sprintf("messages[%d].content", index)
 func writeTools(out *request, r *neutral.Request, can abilities) {
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		w := tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters(), CacheControl: t.Cache}
+		w := tool{Name: t.Name, Description: t.Told(), InputSchema: t.Parameters(), CacheControl: t.Cache}
 		if t.Strict != nil && *t.Strict && can.schema {
 			w.Strict = t.Strict
 		}

@@ -193,9 +193,9 @@ func writeTools(out *request, r *neutral.Request) {
 	}
 	var t tool
 	for i := range r.Tools {
-		f := functionDeclaration{Name: r.Tools[i].Name, Description: r.Tools[i].Description}
-		if len(r.Tools[i].Schema) > 0 {
-			f.ParametersJSONSchema = r.Tools[i].Schema
+		f := functionDeclaration{Name: r.Tools[i].Name, Description: r.Tools[i].Told()}
+		if len(r.Tools[i].Schema) > 0 || r.Tools[i].Custom != nil {
+			f.ParametersJSONSchema = r.Tools[i].Parameters()
 		}
 		t.FunctionDeclarations = append(t.FunctionDeclarations, f)
 	}

@@ -33,8 +33,10 @@ type Event struct {
 	Text  string // of a fragment
 	ID    string // of the answer or a call
 	Name  string // of a call's tool
-	Model string
-	Seal  Seal
+	// Custom: the call is one of a custom tool.
+	Custom bool
+	Model  string
+	Seal   Seal
 	Ending
 	Usage dialect.Usage
 }

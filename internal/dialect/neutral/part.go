@@ -68,6 +68,8 @@ type Call struct {
 	ID, Name string
 	// Arguments is JSON as the model wrote it; it may be broken, and empty stands for {}.
 	Arguments string
+	// Custom: a call of a custom tool, whose text FreeArguments has made arguments.
+	Custom bool
 }
 
 // Object returns the arguments as a JSON object. Arguments that are not one are put in as a

@@ -68,6 +68,8 @@ type Tool struct {
 	// Strict holds the model to the schema. Nil means that the client did not say.
 	Strict *bool
 	Cache  json.RawMessage
+	// Custom is not nil for a tool that takes a free text. It has no schema of its own.
+	Custom *Custom
 }
 
 // EmptySchema is the schema of a tool without arguments.
@@ -75,7 +77,10 @@ var EmptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // Parameters returns the tool's schema, never empty.
 func (t *Tool) Parameters() json.RawMessage {
-	if len(t.Schema) == 0 {
+	switch {
+	case t.Custom != nil:
+		return customSchema
+	case len(t.Schema) == 0:
 		return EmptySchema
 	}
 	return t.Schema

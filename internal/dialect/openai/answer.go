@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"omniroute/internal/dialect"
@@ -51,13 +52,16 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 		calls = append(calls, wireCall{Function: m.FunctionCall})
 	}
 	for _, w := range calls {
+		if own := w.Custom; own != nil {
+			w.Function = &called{Name: own.Name, Arguments: arguments(neutral.FreeArguments(own.Input))}
+		}
 		if w.Function == nil {
 			continue
 		}
 		if x := w.ExtraContent; x != nil && x.Google.ThoughtSignature != "" {
 			out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartReasoning, Seal: neutral.Unwrap("gemini", x.Google.ThoughtSignature)})
 		}
-		call := neutral.Call{ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments)}
+		call := neutral.Call{ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments), Custom: w.Custom != nil}
 		if call.ID == "" {
 			call.ID = c.NewID("call_")
 		}
@@ -121,12 +125,8 @@ func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
 			m.ReasoningContent += p.Text
 			seal = p.Seal
 		case neutral.PartCall:
-			call := wireCall{ID: p.Call.ID, Type: "function", Function: &called{Name: p.Call.Name, Arguments: arguments(p.Call.Arguments)}, ExtraContent: extra(seal)}
-			if call.Function.Arguments == "" {
-				call.Function.Arguments = "{}"
-			}
+			m.ToolCalls = append(m.ToolCalls, writeCall(&p.Call, seal))
 			seal = neutral.Seal{}
-			m.ToolCalls = append(m.ToolCalls, call)
 		}
 	}
 	if said != "" || m.ToolCalls == nil && m.Refusal == "" {
@@ -139,6 +139,17 @@ func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
 		out.ID = c.NewID("chatcmpl-")
 	}
 	return neutral.Encode(out)
+}
+
+// writeCall returns a call, with the seal of the thought before it where that has a place.
+func writeCall(c *neutral.Call, seal neutral.Seal) wireCall {
+	out := wireCall{ID: c.ID, Type: "function", ExtraContent: extra(seal)}
+	if c.Custom {
+		out.Type, out.Custom = "custom", &customCall{Name: c.Name, Input: c.Free()}
+		return out
+	}
+	out.Function = &called{Name: c.Name, Arguments: arguments(cmp.Or(c.Arguments, "{}"))}
+	return out
 }
 
 // finishWord returns OpenAI's word for an ending.

@@ -30,6 +30,7 @@ type streamedCall struct {
 	id    string
 	name  string
 	args  string // what came before it began
+	free  bool   // a custom call, whose text is still open
 }
 
 // Read implements neutral.EventReader.
@@ -126,6 +127,12 @@ func (er *eventReader) choice(s *jsonscan.Scanner, out []neutral.Event) []neutra
 		out = er.delta(delta, out)
 	}
 	if end.finish != dialect.FinishNone {
+		for i := range er.calls {
+			if c := &er.calls[i]; c.free && end.finish != dialect.FinishLength {
+				c.free = false
+				out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: c.index, Text: neutral.FreeEnd})
+			}
+		}
 		out = append(out, neutral.Event{Kind: neutral.EventFinish, Ending: neutral.Ending{Finish: end.finish, Native: end.native}})
 	}
 	return out
@@ -201,6 +208,7 @@ func contentList(raw []byte) (said, thought string) {
 // call reads a fragment of a call. place is its place in the list, for services without an index.
 func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neutral.Event {
 	key, id, name, args, seal := place, "", "", "", ""
+	free := false
 	s := jsonscan.New(raw)
 	for ok := s.Object(); ok; ok = s.More('}') {
 		switch k := s.Key(); string(k) {
@@ -210,11 +218,14 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 			}
 		case "id":
 			id = string(s.Text())
-		case "function":
+		case "function", "custom":
+			free = k[0] == 'c'
 			for ok := s.Object(); ok; ok = s.More('}') {
 				switch k := s.Key(); string(k) {
 				case "name":
 					name = string(s.Text())
+				case "input":
+					args = neutral.FreeFragment(string(s.Text()))
 				case "arguments":
 					if s.Peek() == '{' {
 						args = string(s.Skip())
@@ -245,6 +256,9 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 		c.args += args
 		if c.name == "" {
 			return out
+		}
+		if c.free = free; free {
+			c.args = neutral.FreeBegin + c.args
 		}
 		return er.begin(c, seal, out)
 	}
@@ -278,7 +292,7 @@ func (er *eventReader) begin(c *streamedCall, seal string, out []neutral.Event) 
 	if seal != "" {
 		out = append(out, neutral.Event{Kind: neutral.EventSeal, Seal: neutral.Unwrap("gemini", seal)})
 	}
-	out = append(out, neutral.Event{Kind: neutral.EventCall, Index: c.index, ID: c.id, Name: c.name})
+	out = append(out, neutral.Event{Kind: neutral.EventCall, Index: c.index, ID: c.id, Name: c.name, Custom: c.free})
 	if c.args != "" {
 		out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: c.index, Text: c.args})
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -16,8 +17,9 @@ type eventWriter struct {
 	id, model string
 	head      []byte // what every chunk begins with
 	called    bool
-	bare      []int        // calls that have begun and have no arguments yet
-	seal      neutral.Seal // for the call that follows
+	bare      []int                     // calls that have begun and have no arguments yet
+	free      map[int]*neutral.FreeText // custom calls, by their index
+	seal      neutral.Seal              // for the call that follows
 	ending    neutral.Ending
 	usage     dialect.Usage
 }
@@ -50,9 +52,15 @@ func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
 		if e.Text == "" {
 			return dst
 		}
+		if f := w.free[e.Index]; f != nil {
+			return w.input(dst, e.Index, f.Add(e.Text))
+		}
 		w.bare = slices.DeleteFunc(w.bare, func(i int) bool { return i == e.Index })
 		dst = w.arguments(dst, e.Index, e.Text)
 	case neutral.EventCallEnd:
+		if f := w.free[e.Index]; f != nil && f.Whole() {
+			dst = w.input(dst, e.Index, f.End())
+		}
 		if slices.Contains(w.bare, e.Index) {
 			w.bare = slices.DeleteFunc(w.bare, func(i int) bool { return i == e.Index })
 			dst = w.arguments(dst, e.Index, "{}")
@@ -69,16 +77,37 @@ func (w *eventWriter) arguments(dst []byte, index int, text string) []byte {
 	return append(dst, `}}]},"finish_reason":null}]}`+"\n\n"...)
 }
 
+// input appends a part of the text of a custom call.
+func (w *eventWriter) input(dst []byte, index int, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(index), 10)
+	dst = append(dst, `,"custom":{"input":`...)
+	dst = dialect.AppendString(dst, text)
+	return append(dst, `}}]},"finish_reason":null}]}`+"\n\n"...)
+}
+
 func (w *eventWriter) call(dst []byte, e *neutral.Event) []byte {
 	w.called = true
-	w.bare = append(w.bare, e.Index)
+	kind, rest := `,"type":"function","function":{"name":`, `,"arguments":""}`
+	if e.Custom {
+		kind, rest = `,"type":"custom","custom":{"name":`, `,"input":""}`
+		if w.free == nil {
+			w.free = map[int]*neutral.FreeText{}
+		}
+		w.free[e.Index] = &neutral.FreeText{}
+	} else {
+		w.bare = append(w.bare, e.Index)
+	}
 	dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(e.Index), 10)
 	dst = append(dst, `,"id":`...)
 	dst = dialect.AppendString(dst, e.ID)
-	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = append(dst, kind...)
 	dst = dialect.AppendString(dst, e.Name)
-	dst = append(dst, `,"arguments":""}`...)
+	dst = append(dst, rest...)
 	if x := extra(w.seal); x != nil {
 		dst = append(append(dst, `,"extra_content":`...), neutral.Encode(x)...)
 	}
@@ -119,6 +148,9 @@ func (w *eventWriter) piece(dst []byte, member, text string) []byte {
 func (w *eventWriter) End(dst []byte) []byte {
 	for _, index := range w.bare {
 		dst = w.arguments(dst, index, "{}")
+	}
+	for _, index := range slices.Sorted(maps.Keys(w.free)) {
+		dst = w.input(dst, index, w.free[index].End())
 	}
 	dst = append(w.begin(dst), `{},"finish_reason":"`...)
 	dst = append(dst, finishWord(w.ending.Finish, w.called)...)

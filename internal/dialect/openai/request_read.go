@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -112,6 +113,12 @@ func readAssistant(out *neutral.Request, at string, m *message, t *neutral.Turn,
 		t.Parts = append(t.Parts, neutral.Part{Kind: neutral.PartCall, Call: neutral.Call{ID: c.Name, Name: c.Name, Arguments: string(c.Arguments)}})
 	}
 	for i, c := range m.ToolCalls {
+		if own := c.Custom; own != nil {
+			named[c.ID] = own.Name
+			t.Parts = append(t.Parts, neutral.Part{Kind: neutral.PartCall,
+				Call: neutral.Call{ID: c.ID, Name: own.Name, Arguments: neutral.FreeArguments(own.Input), Custom: true}})
+			continue
+		}
 		if c.Function == nil {
 			native(out, fmt.Sprintf("%s.tool_calls[%d]", at, i), "is no call of a function, which only OpenAI's own API knows")
 			continue
@@ -180,6 +187,14 @@ func readContent(out *neutral.Request, at string, m *message) []neutral.Part {
 
 func readTools(out *neutral.Request, in *chatRequest) {
 	for i, t := range in.Tools {
+		if c := t.Custom; c != nil {
+			own := neutral.Tool{Name: c.Name, Description: c.Description, Cache: t.CacheControl, Custom: &neutral.Custom{}}
+			if c.Format != nil {
+				own.Custom.Syntax, own.Custom.Definition = c.Format.Grammar.Syntax, c.Format.Grammar.Definition
+			}
+			out.Tools = append(out.Tools, own)
+			continue
+		}
 		if t.Function == nil {
 			native(out, fmt.Sprintf("tools[%d]", i), fmt.Sprintf("is a tool of type %q, which only OpenAI's own API knows", t.Type))
 			continue
@@ -201,18 +216,22 @@ func readFunction(f *function, cache json.RawMessage) neutral.Tool {
 	return neutral.Tool{Name: f.Name, Description: f.Description, Schema: f.Parameters, Strict: f.Strict, Cache: cache}
 }
 
+// chosen names a tool, in one of three places.
+type chosen struct {
+	Name             string
+	Function, Custom struct{ Name string }
+}
+
+func (c *chosen) name() string { return cmp.Or(c.Function.Name, c.Custom.Name, c.Name) }
+
 // readChoice reads tool_choice: a word, a function, or a list of allowed ones.
 func readChoice(raw json.RawMessage) neutral.Choice {
 	var c struct {
-		Type         string
-		Name         string
-		Function     struct{ Name string }
+		Type string
+		chosen
 		AllowedTools struct {
 			Mode  string
-			Tools []struct {
-				Name     string
-				Function struct{ Name string }
-			}
+			Tools []chosen
 		} `json:"allowed_tools"`
 	}
 	switch neutral.First(raw) {
@@ -235,18 +254,12 @@ func readChoice(raw json.RawMessage) neutral.Choice {
 				out.Mode = neutral.ChoiceAuto
 			}
 			for _, t := range c.AllowedTools.Tools {
-				if t.Name == "" {
-					t.Name = t.Function.Name
-				}
-				out.Names = append(out.Names, t.Name)
+				out.Names = append(out.Names, t.name())
 			}
 			return out
 		}
-		if c.Function.Name != "" {
-			c.Name = c.Function.Name
-		}
-		if c.Name != "" {
-			out.Names = []string{c.Name}
+		if name := c.name(); name != "" {
+			out.Names = []string{name}
 		}
 		return out
 	}

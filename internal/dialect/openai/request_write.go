@@ -29,6 +29,12 @@ func Reasons(model string) bool {
 	return false
 }
 
+// FreeForm reports whether OpenAI's own API takes custom tools for a model: from GPT-5 on.
+func FreeForm(model string) bool {
+	base := model[strings.LastIndexByte(model, '/')+1:]
+	return Reasons(base) && base[0] != 'o'
+}
+
 // WriteRequest makes a chat request.
 func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	if r.Operation == dialect.OpCount {
@@ -105,13 +111,10 @@ func writeAssistant(parts []neutral.Part) *message {
 		case neutral.PartReasoning:
 			seal = p.Seal
 		case neutral.PartCall:
-			c := wireCall{ID: p.Call.ID, Type: "function", Function: &called{Name: p.Call.Name, Arguments: arguments(p.Call.Arguments)}}
-			if c.Function.Arguments == "" {
-				c.Function.Arguments = "{}"
-			}
-			c.ExtraContent = extra(seal)
+			call := p.Call
+			call.Custom = false // most services with this API know only functions
+			m.ToolCalls = append(m.ToolCalls, writeCall(&call, seal))
 			seal = neutral.Seal{}
-			m.ToolCalls = append(m.ToolCalls, c)
 		}
 	}
 	if text := neutral.Text(texts, ""); text != "" {
@@ -228,7 +231,7 @@ func titled(m *neutral.Media) string {
 func writeTools(out *chatRequest, r *neutral.Request) {
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		out.Tools = append(out.Tools, tool{Type: "function", Function: &function{Name: t.Name, Description: t.Description, Parameters: t.Parameters(), Strict: t.Strict}})
+		out.Tools = append(out.Tools, tool{Type: "function", Function: &function{Name: t.Name, Description: t.Told(), Parameters: t.Parameters(), Strict: t.Strict}})
 	}
 	if len(out.Tools) == 0 {
 		return

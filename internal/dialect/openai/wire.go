@@ -77,6 +77,7 @@ func (s *stop) UnmarshalJSON(raw []byte) error {
 type tool struct {
 	Type         string          `json:"type"`
 	Function     *function       `json:"function,omitempty"`
+	Custom       *customTool     `json:"custom,omitempty"`
 	CacheControl json.RawMessage `json:"cache_control,omitempty"`
 }
 
@@ -85,6 +86,21 @@ type function struct {
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 	Strict      *bool           `json:"strict,omitempty"`
+}
+
+// customTool is a tool that takes a free text.
+type customTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Format      *struct {
+		Type    string  `json:"type"`
+		Grammar grammar `json:"grammar"`
+	} `json:"format,omitempty"`
+}
+
+type grammar struct {
+	Syntax     string `json:"syntax"`
+	Definition string `json:"definition"`
 }
 
 type responseFormat struct {

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"omniroute/internal/dialect"
@@ -58,11 +59,8 @@ func readOutput(c *neutral.Context, it *item) []neutral.Part {
 		if p.Text != "" || p.Seal.Value != "" {
 			parts = append(parts, p)
 		}
-	case "function_call":
-		call := neutral.Call{ID: it.CallID, Name: it.Name}
-		if it.Arguments != nil {
-			call.Arguments = *it.Arguments
-		}
+	case "function_call", "custom_tool_call":
+		call := readCall(it)
 		if call.ID == "" {
 			call.ID = c.NewID("call_")
 		}
@@ -169,7 +167,10 @@ func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
 		case neutral.PartReasoning:
 			e.Output = append(e.Output, newThought(c, p.Text, p.Seal))
 		case neutral.PartCall:
-			e.Output = append(e.Output, newCall(c, p.Call.ID, p.Call.Name, p.Call.Arguments))
+			e.Output = append(e.Output, newCall(c, &p.Call))
+			if a.Finish == dialect.FinishLength && !whole(&p.Call) {
+				e.Output[len(e.Output)-1].Status = "incomplete"
+			}
 		}
 	}
 	e.end(c, a.Ending, a.Usage)
@@ -195,9 +196,24 @@ func newThought(c *neutral.Context, text string, seal neutral.Seal) item {
 	return item{Type: "reasoning", ID: c.NewID("rs_"), Summary: &summary, EncryptedContent: seal.WrapAny(name)}
 }
 
-func newCall(c *neutral.Context, id, name, args string) item {
-	if args == "" {
-		args = "{}"
+func newCall(c *neutral.Context, call *neutral.Call) item {
+	out := item{Type: "function_call", Status: "completed", CallID: call.ID, Name: call.Name}
+	if call.Custom {
+		text := call.Free()
+		out.Type, out.ID, out.Input = "custom_tool_call", c.NewID("ctc_"), &text
+		return out
 	}
-	return item{Type: "function_call", ID: c.NewID("fc_"), Status: "completed", CallID: id, Name: name, Arguments: &args}
+	args := cmp.Or(call.Arguments, "{}")
+	out.ID, out.Arguments = c.NewID("fc_"), &args
+	return out
+}
+
+// whole reports whether a call was not cut by the token limit.
+func whole(call *neutral.Call) bool {
+	if call.Custom {
+		var f neutral.FreeText
+		f.Add(call.Arguments)
+		return f.Whole()
+	}
+	return call.Arguments == "" || json.Valid([]byte(call.Arguments))
 }

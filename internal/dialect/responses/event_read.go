@@ -19,7 +19,8 @@ func (Dialect) NewEventReader(c *neutral.Context) neutral.EventReader {
 type eventReader struct {
 	c     *neutral.Context
 	items map[string]*streamedItem
-	begun int // calls so far
+	begun int             // calls so far
+	free  []*streamedItem // the calls of custom tools
 	any   bool
 }
 
@@ -28,6 +29,7 @@ type eventReader struct {
 type streamedItem struct {
 	call    int // the call's index, -1 when it is none or has not begun
 	said    bool
+	closed  bool  // the arguments of a custom call are whole
 	summary int64 // the part of the summary that came last
 	done    bool
 }
@@ -89,6 +91,12 @@ func (er *eventReader) Read(ev *sse.Event, out []neutral.Event) []neutral.Event 
 		}
 		it.said = true
 		return append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: delta})
+	case "response.custom_tool_call_input.delta":
+		it := er.at(key, place)
+		if it.call < 0 || delta == "" {
+			return out
+		}
+		return append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: it.fragment(delta)})
 	case "response.output_item.added":
 		return er.item(raw, place, false, out)
 	case "response.output_item.done":
@@ -108,6 +116,15 @@ func (er *eventReader) piece(kind neutral.EventKind, it *streamedItem, text stri
 	}
 	it.said, er.any = true, true
 	return append(out, neutral.Event{Kind: kind, Text: text})
+}
+
+// fragment returns a part of the text of a custom call as one of its arguments.
+func (it *streamedItem) fragment(text string) string {
+	head := ""
+	if !it.said {
+		it.said, head = true, neutral.FreeBegin
+	}
+	return head + neutral.FreeFragment(text)
 }
 
 // at returns the item at a place in the output, or of an id where no place is told: some
@@ -138,7 +155,8 @@ func (er *eventReader) take(w *item, it *streamedItem, done bool, out []neutral.
 		return out
 	}
 	it.done = done
-	if w.Type == "function_call" {
+	if w.Type == "function_call" || w.Type == "custom_tool_call" {
+		custom := w.Type == "custom_tool_call"
 		if it.call < 0 {
 			if w.Name == "" {
 				return out
@@ -150,12 +168,22 @@ func (er *eventReader) take(w *item, it *streamedItem, done bool, out []neutral.
 			if id == "" {
 				id = er.c.NewID("call_")
 			}
-			out = append(out, neutral.Event{Kind: neutral.EventCall, Index: it.call, ID: id, Name: w.Name})
+			out = append(out, neutral.Event{Kind: neutral.EventCall, Index: it.call, ID: id, Name: w.Name, Custom: custom})
+			if custom {
+				er.free = append(er.free, it)
+			}
 		}
 		if !done {
 			return out
 		}
-		if !it.said && w.Arguments != nil && *w.Arguments != "" {
+		if custom {
+			text := ""
+			if !it.said && w.Input != nil {
+				text = *w.Input
+			}
+			out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: it.fragment(text) + neutral.FreeEnd})
+			it.closed = true
+		} else if !it.said && w.Arguments != nil && *w.Arguments != "" {
 			out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: *w.Arguments})
 		}
 		return append(out, neutral.Event{Kind: neutral.EventCallEnd, Index: it.call})
@@ -196,6 +224,12 @@ func (er *eventReader) finish(kind string, raw []byte, out []neutral.Event) []ne
 				w := &whole.Output[i]
 				out = er.take(w, er.at(w.ID, int64(i)), true, out)
 			}
+		}
+	}
+	for _, it := range er.free {
+		if !it.closed && kind == "response.completed" {
+			it.closed = true
+			out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: it.fragment("") + neutral.FreeEnd})
 		}
 	}
 	if r.id != "" || r.model != "" {

@@ -35,6 +35,7 @@ type openItem struct {
 	text    []byte            // of the part, the thought or the arguments
 	part    int               // the part's place in the message
 	growing bool              // a part has begun
+	free    *neutral.FreeText // of a custom call, whose text then is the input
 }
 
 // Write implements neutral.EventWriter.
@@ -67,11 +68,16 @@ func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
 		dst = w.call(dst, e)
 	case neutral.EventArguments:
 		if it := w.calls[e.Index]; it != nil && e.Text != "" {
+			if it.free != nil {
+				return w.input(dst, it, it.free.Add(e.Text))
+			}
 			it.text = append(it.text, e.Text...)
 			dst = w.delta(dst, "response.function_call_arguments.delta", it, "", e.Text)
 		}
 	case neutral.EventCallEnd:
-		dst = w.closeCall(dst, e.Index)
+		if it := w.calls[e.Index]; it != nil && it.whole() {
+			dst = w.closeCall(dst, e.Index)
+		}
 	}
 	return dst
 }
@@ -185,17 +191,6 @@ func (w *eventWriter) think(dst []byte, text string) []byte {
 	return w.delta(dst, "response.reasoning_summary_text.delta", o, "summary_index", text)
 }
 
-func (w *eventWriter) call(dst []byte, e *neutral.Event) []byte {
-	it := newCall(w.c, e.ID, e.Name, "")
-	empty := ""
-	it.Arguments = &empty
-	var o *openItem
-	dst, o = w.start(w.close(dst), it)
-	w.calls[e.Index] = o
-	w.order = append(w.order, e.Index)
-	return dst
-}
-
 // close ends the message or thought that grows.
 func (w *eventWriter) close(dst []byte) []byte {
 	o := w.open
@@ -241,22 +236,6 @@ func (w *eventWriter) closePart(dst []byte, o *openItem) []byte {
 	return w.event(dst, "response.content_part.done", append(body, neutral.Encode(part)...))
 }
 
-func (w *eventWriter) closeCall(dst []byte, index int) []byte {
-	o := w.calls[index]
-	if o == nil {
-		return dst
-	}
-	delete(w.calls, index)
-	args := string(o.text)
-	if args == "" {
-		args = "{}"
-	}
-	o.item.Arguments = &args
-	body := dialect.AppendString(append(w.where(o, ""), `,"name":`...), o.item.Name)
-	body = dialect.AppendString(append(body, `,"arguments":`...), args)
-	return w.finish(w.event(dst, "response.function_call_arguments.done", body), o)
-}
-
 func (w *eventWriter) finish(dst []byte, o *openItem) []byte {
 	w.done[o.place] = &o.item
 	return w.event(dst, "response.output_item.done", w.at(o), append([]byte(`,"item":`), neutral.Encode(o.item)...))
@@ -266,7 +245,11 @@ func (w *eventWriter) finish(dst []byte, o *openItem) []byte {
 func (w *eventWriter) End(dst []byte) []byte {
 	dst = w.close(w.begin(dst))
 	for _, index := range w.order {
-		dst = w.closeCall(dst, index)
+		if o := w.calls[index]; o != nil && w.ending.Finish == dialect.FinishLength && !o.whole() {
+			w.cut(o)
+		} else {
+			dst = w.closeCall(dst, index)
+		}
 	}
 	r := w.response
 	for _, it := range w.done {

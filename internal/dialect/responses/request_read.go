@@ -119,14 +119,10 @@ func (r *reader) item(index int, it *item) error {
 	switch it.Type {
 	case "", "message":
 		return r.message(at, it)
-	case "function_call":
+	case "function_call", "custom_tool_call":
 		r.named[it.CallID] = it.Name
-		call := neutral.Call{ID: it.CallID, Name: it.Name}
-		if it.Arguments != nil {
-			call.Arguments = *it.Arguments
-		}
-		r.add(neutral.RoleAssistant, true, neutral.Part{Kind: neutral.PartCall, Call: call})
-	case "function_call_output":
+		r.add(neutral.RoleAssistant, true, neutral.Part{Kind: neutral.PartCall, Call: readCall(it)})
+	case "function_call_output", "custom_tool_call_output":
 		r.add(neutral.RoleUser, true, neutral.Part{Kind: neutral.PartResult,
 			Result: neutral.Result{ID: it.CallID, Name: r.named[it.CallID], Parts: r.pieces(at+".output", it.Output)}})
 	case "reasoning":
@@ -140,6 +136,20 @@ func (r *reader) item(index int, it *item) error {
 		native(r.out, at, fmt.Sprintf("is an item of type %q, which only OpenAI's own API knows", it.Type))
 	}
 	return nil
+}
+
+// readCall reads the call of a function or of a custom tool.
+func readCall(it *item) neutral.Call {
+	out := neutral.Call{ID: it.CallID, Name: it.Name, Custom: it.Type == "custom_tool_call"}
+	switch {
+	case out.Custom && it.Input != nil:
+		out.Arguments = neutral.FreeArguments(*it.Input)
+	case out.Custom:
+		out.Arguments = neutral.FreeArguments("")
+	case it.Arguments != nil:
+		out.Arguments = *it.Arguments
+	}
+	return out
 }
 
 // unwrap reads a thought's seal. OpenAI's own belongs to the item's id.
@@ -219,75 +229,6 @@ func (r *reader) pieces(at string, list contents) []neutral.Part {
 		parts = append(parts, p)
 	}
 	return parts
-}
-
-// offered are tools that the upstream runs by itself and that agents offer with every request. A
-// model does without them, so that they are left out where they do not exist.
-func offered(kind string) bool {
-	switch kind {
-	case "web_search", "web_search_preview", "namespace", "image_generation", "tool_search":
-		return true
-	}
-	return strings.HasPrefix(kind, "web_search_")
-}
-
-func readTools(out *neutral.Request, in *request) {
-	for i, t := range in.Tools {
-		switch {
-		case t.Type == "function":
-			out.Tools = append(out.Tools, neutral.Tool{Name: t.Name, Description: t.Description, Schema: t.Parameters, Strict: strict(t.Strict)})
-		case !offered(t.Type):
-			native(out, fmt.Sprintf("tools[%d]", i), fmt.Sprintf("is a tool of type %q, which only OpenAI's own API has", t.Type))
-		}
-	}
-	out.Sequential = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
-	readChoice(out, in.ToolChoice)
-}
-
-// strict makes the API's default visible: a tool is strict unless it says otherwise.
-func strict(given *bool) *bool {
-	if given == nil {
-		return neutral.True(true)
-	}
-	return given
-}
-
-func readChoice(out *neutral.Request, raw json.RawMessage) {
-	switch neutral.First(raw) {
-	case '"':
-		switch strings.Trim(strings.TrimSpace(string(raw)), `"`) {
-		case "auto":
-			out.Choice.Mode = neutral.ChoiceAuto
-		case "none":
-			out.Choice.Mode = neutral.ChoiceNone
-		case "required":
-			out.Choice.Mode = neutral.ChoiceAny
-		}
-	case '{':
-		var c struct {
-			Type, Name, Mode string
-			Tools            []struct{ Type, Name string }
-		}
-		if neutral.Decode(raw, &c) != nil {
-			return
-		}
-		switch c.Type {
-		case "function":
-			out.Choice = neutral.Choice{Mode: neutral.ChoiceAny, Names: []string{c.Name}}
-		case "allowed_tools":
-			out.Choice.Mode = neutral.ChoiceAny
-			if c.Mode == "auto" {
-				out.Choice.Mode = neutral.ChoiceAuto
-			}
-			for _, t := range c.Tools {
-				if t.Type == "function" {
-					out.Choice.Names = append(out.Choice.Names, t.Name)
-				}
-			}
-		default:
-			native(out, "tool_choice", fmt.Sprintf("asks for a tool of type %q, which only OpenAI's own API has", c.Type))
-		}
-	}
 }
 
 func readText(out *neutral.Request, t *textConfig) {

@@ -1,7 +1,7 @@
 package responses
 
 import (
-	"encoding/json"
+	"cmp"
 	"strings"
 
 	"omniroute/internal/dialect"
@@ -28,8 +28,9 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	if text := neutral.Text(r.System, "\n\n"); text != "" {
 		out.Instructions = neutral.Encode(text)
 	}
+	w := writer{out: &out, free: openai.FreeForm(r.Model)}
 	for i := range r.Turns {
-		if err := writeTurn(&out, &r.Turns[i]); err != nil {
+		if err := w.turn(&r.Turns[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +39,7 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 		out.Input = items{{Type: "message", Role: "system", Content: contents{{Type: "input_text", Text: &text}}}}
 		out.Instructions = nil
 	}
-	writeTools(&out, r)
+	w.tools(r)
 	writeText(&out, r)
 	if openai.Thinks(r.Model) {
 		if effort := r.Reasoning.Word(); effort != "" {
@@ -63,7 +64,15 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	return &neutral.Outgoing{Path: path, Body: neutral.Encode(out)}, nil
 }
 
-func writeTurn(out *request, t *neutral.Turn) error {
+// writer makes the items of a request.
+type writer struct {
+	out    *request
+	free   bool            // the model takes custom tools
+	custom map[string]bool // the ids of their calls
+}
+
+func (w *writer) turn(t *neutral.Turn) error {
+	out := w.out
 	message := item{Type: "message", Role: "user"}
 	switch t.Role {
 	case neutral.RoleAssistant:
@@ -82,16 +91,15 @@ func writeTurn(out *request, t *neutral.Turn) error {
 		switch p.Kind {
 		case neutral.PartCall:
 			flush()
-			args := p.Call.Arguments
-			if args == "" {
-				args = "{}"
-			}
-			out.Input = append(out.Input, item{Type: "function_call", CallID: p.Call.ID, Name: p.Call.Name, Arguments: &args})
+			out.Input = append(out.Input, w.call(&p.Call))
 		case neutral.PartResult:
 			flush()
 			it, err := writeResult(&p.Result)
 			if err != nil {
 				return err
+			}
+			if w.custom[p.Result.ID] {
+				it.Type = "custom_tool_call_output"
 			}
 			out.Input = append(out.Input, it)
 		case neutral.PartReasoning:
@@ -111,6 +119,19 @@ func writeTurn(out *request, t *neutral.Turn) error {
 	}
 	flush()
 	return nil
+}
+
+func (w *writer) call(c *neutral.Call) item {
+	if c.Custom && w.free {
+		if w.custom == nil {
+			w.custom = map[string]bool{}
+		}
+		w.custom[c.ID] = true
+		text := c.Free()
+		return item{Type: "custom_tool_call", CallID: c.ID, Name: c.Name, Input: &text}
+	}
+	args := cmp.Or(c.Arguments, "{}")
+	return item{Type: "function_call", CallID: c.ID, Name: c.Name, Arguments: &args}
 }
 
 // writeThought gives the API its own thoughts back, and only those.
@@ -201,53 +222,6 @@ func writePiece(p *neutral.Part, role neutral.Role) (piece, error) {
 		return piece{Type: "output_text", Text: &p.Text}, nil
 	}
 	return piece{Type: "input_text", Text: &p.Text}, nil
-}
-
-func writeTools(out *request, r *neutral.Request) {
-	for i := range r.Tools {
-		t := &r.Tools[i]
-		w := tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Parameters(), Strict: t.Strict}
-		if w.Strict == nil { // the API's own default is the other one
-			w.Strict = neutral.True(false)
-		}
-		out.Tools = append(out.Tools, w)
-	}
-	if len(out.Tools) == 0 {
-		return
-	}
-	if r.Sequential {
-		out.ParallelToolCalls = neutral.True(false)
-	}
-	out.ToolChoice = writeChoice(r.Choice)
-}
-
-func writeChoice(c neutral.Choice) json.RawMessage {
-	type ref struct {
-		Type string `json:"type"`
-		Name string `json:"name"`
-	}
-	var mode string
-	switch c.Mode {
-	case neutral.ChoiceAuto:
-		mode = "auto"
-	case neutral.ChoiceNone:
-		mode = "none"
-	case neutral.ChoiceAny:
-		mode = "required"
-	default:
-		return nil
-	}
-	switch {
-	case len(c.Names) == 1 && c.Mode == neutral.ChoiceAny:
-		return neutral.Encode(ref{"function", c.Names[0]})
-	case len(c.Names) > 0:
-		var list []ref
-		for _, n := range c.Names {
-			list = append(list, ref{"function", n})
-		}
-		return neutral.Encode(map[string]any{"type": "allowed_tools", "mode": mode, "tools": list})
-	}
-	return neutral.Encode(mode)
 }
 
 func writeText(out *request, r *neutral.Request) {

@@ -158,7 +158,7 @@ func scanEvent(data []byte) (event, bool) {
 		case "delta":
 			e.delta = s.Text()
 			said = len(e.delta) > 0 || said
-		case "text", "arguments", "refusal":
+		case "text", "arguments", "refusal", "input":
 			said = s.NonEmptyString() || said
 		case "item":
 			it = scanItem(&s)
@@ -192,6 +192,8 @@ func kindOf(word []byte) string {
 		return "response.output_text.delta"
 	case "response.function_call_arguments.delta":
 		return "response.function_call_arguments.delta"
+	case "response.custom_tool_call_input.delta":
+		return "response.custom_tool_call_input.delta"
 	case "response.reasoning_summary_text.delta":
 		return "response.reasoning_summary_text.delta"
 	}

@@ -41,6 +41,14 @@ type tool struct {
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 	Strict      *bool           `json:"strict,omitempty"`
+	Format      *inputFormat    `json:"format,omitempty"` // of a custom tool
+}
+
+// inputFormat is what the text of a custom tool's call looks like.
+type inputFormat struct {
+	Type       string `json:"type"`
+	Syntax     string `json:"syntax,omitempty"`
+	Definition string `json:"definition,omitempty"`
 }
 
 type textConfig struct {

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write what the transcripts give into th
 
 // TestTranscripts translates what is in testdata. A file's name says what it is:
 // NAME.FROM.TO.request is a client's body in FROM for an upstream of TO, .answer and .stream are what
-// such an upstream answers. Each is followed by NAME.want with what comes of it.
+// such an upstream answers; those with names that begin with "custom-" answer a request with the custom tool apply_patch. Each is followed by NAME.want with what comes of it.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -91,6 +91,9 @@ func transcript(t *testing.T, given txtar.File) string {
 	} else {
 		asked.Path = "/v1/chat/completions"
 		asked.Body = []byte(`{"model":"m","messages":[{"role":"user","content":"q"}],"input":"q","max_tokens":5,"contents":[{"parts":[{"text":"q"}]}]}`)
+	}
+	if strings.HasPrefix(words[0], "custom-") && kind != "request" {
+		asked.Body = append(asked.Body[:len(asked.Body)-1], `,"tools":[{"type":"custom","name":"apply_patch","custom":{"name":"apply_patch"}}]}`...)
 	}
 	tr, err := New(from, to, asked, Options{Model: model, Now: time.Unix(1700000000, 0), ID: "req.1"})
 	if err != nil {

@@ -84,7 +84,7 @@ func lossy(d string, given *neutral.Request) *neutral.Request {
 	r := *given
 	r.Turns = nil
 	for _, t := range given.Turns {
-		if t = lossyTurn(d, t); len(t.Parts) > 0 {
+		if t = lossyTurn(d, r.Model, t); len(t.Parts) > 0 {
 			r.Turns = append(r.Turns, t)
 		}
 	}
@@ -92,6 +92,9 @@ func lossy(d string, given *neutral.Request) *neutral.Request {
 	r.Tools = append([]neutral.Tool(nil), r.Tools...)
 	for i := range r.Tools {
 		t := &r.Tools[i]
+		if t.Custom != nil && !free(d, r.Model) { // becomes a function
+			*t = neutral.Tool{Name: t.Name, Description: t.Told(), Schema: t.Parameters(), Cache: t.Cache}
+		}
 		if d != "anthropic" {
 			t.Cache = nil // a hint of Anthropic's
 		}
@@ -102,6 +105,9 @@ func lossy(d string, given *neutral.Request) *neutral.Request {
 				t.Strict = nil // not to be strict is the default
 			}
 		case "responses":
+			if t.Custom != nil {
+				break
+			}
 			t.Schema = t.Parameters()
 			if t.Strict == nil {
 				t.Strict = neutral.True(false) // to be strict is the default
@@ -159,6 +165,9 @@ func lossyOptions(d string, r *neutral.Request) {
 		r.Reasoning = neutral.Reasoning{Effort: r.Reasoning.Word()}
 		named(r)
 	case "responses":
+		if r.Model == thinker {
+			r.Temperature, r.TopP = "", ""
+		}
 		r.TopK, r.Seed, r.Frequency, r.Presence = "", "", "", ""
 		show := r.Reasoning.Show
 		if show == nil || !*show || !r.Reasoning.Asked() {
@@ -200,7 +209,10 @@ func named(r *neutral.Request) {
 	}
 }
 
-func lossyTurn(d string, given neutral.Turn) neutral.Turn {
+// free reports whether custom tools stay what they are.
+func free(d, model string) bool { return d == "responses" && model == thinker }
+
+func lossyTurn(d, model string, given neutral.Turn) neutral.Turn {
 	t := neutral.Turn{Role: given.Role}
 	for _, p := range given.Parts {
 		if d != "anthropic" {
@@ -241,6 +253,8 @@ func lossyTurn(d string, given neutral.Turn) neutral.Turn {
 			if d == "gemini" {
 				p.Media.Name = ""
 			}
+		case neutral.PartCall:
+			p.Call.Custom = p.Call.Custom && free(d, model)
 		case neutral.PartResult:
 			p.Result = lossyResult(d, p.Result)
 		}
@@ -265,8 +279,12 @@ var (
 	schemas  = []string{"", `{"type":"object","properties":{"n":{"const":12345678901234567890}}}`, `{"$schema":"x","type":"object","additionalProperties":false}`}
 	argument = []string{`{}`, `{"big":12345678901234567890,"f":1.0}`, `{"s":"é\"\\"}`}
 	png      = neutral.Media{Type: "image/png", Data: "iVBORw0KGgo="}
+	texts    = []string{"", "*** Begin Patch\n+\t\"é\\\"\n", "{\"input\":\"😀\u2028\"}", "\\u0041\x01\x7f"}
 	numbers  = []json.Number{"", "0", "0.5", "1"}
 )
+
+// thinker is a model that OpenAI's own API knows custom tools for.
+const thinker = "gpt-5.2"
 
 // drawRequest makes a request of the kind that readers make: roles take turns, results come
 // first in the turn after the calls.
@@ -284,6 +302,9 @@ func drawRequest(t *rapid.T, d string) *neutral.Request {
 		Temperature: number("temperature"), TopP: number("topP"), TopK: number("topK"), Seed: rapid.SampledFrom([]json.Number{"", "7"}).Draw(t, "seed"),
 		Frequency: number("frequency"), Presence: number("presence"),
 		User: pick([]string{"", "u-1"}, "user"), Key: pick([]string{"", "k"}, "key"), Verbosity: pick([]string{"", "low"}, "verbosity")}
+	if d == "responses" && flag("thinker") {
+		r.Model = thinker
+	}
 	if flag("max") {
 		r.MaxTokens = neutral.Integer(rapid.Int64Range(1, 100000).Draw(t, "maxTokens"))
 	}
@@ -303,6 +324,12 @@ func drawRequest(t *rapid.T, d string) *neutral.Request {
 			tool.Schema = json.RawMessage(s)
 		}
 		tool.Strict = rapid.SampledFrom([]*bool{nil, neutral.True(true), neutral.True(false)}).Draw(t, "strict")
+		if flag("custom") {
+			tool.Schema, tool.Strict, tool.Custom = nil, nil, &neutral.Custom{}
+			if flag("grammar") {
+				tool.Custom = &neutral.Custom{Syntax: "lark", Definition: "start: /.+/\n"}
+			}
+		}
 		r.Tools = append(r.Tools, tool)
 	}
 	if len(r.Tools) > 0 {
@@ -383,6 +410,9 @@ func drawTurns(t *rapid.T, d string, r *neutral.Request, cache func() json.RawMe
 		for range n {
 			made++
 			c := neutral.Call{ID: fmt.Sprintf("call_%d", made), Name: fmt.Sprintf("tool_%d", made%2), Arguments: rapid.SampledFrom(argument).Draw(t, "arguments")}
+			if flag("custom") {
+				c.Custom, c.Arguments = true, neutral.FreeArguments(rapid.SampledFrom(texts).Draw(t, "input"))
+			}
 			calls = append(calls, c)
 			said.Parts = append(said.Parts, neutral.Part{Kind: neutral.PartCall, Call: c})
 		}

@@ -48,7 +48,8 @@ func (s *Stream) ErrorEvent(r *dialect.ErrorReport) []byte {
 func (s *Stream) write(dst []byte) []byte {
 	for i := range s.events {
 		e := &s.events[i]
-		if e.Kind == neutral.EventCall && s.t.names != nil {
+		if e.Kind == neutral.EventCall {
+			e.Custom = s.t.context.Request.Custom(e.Name)
 			e.Name = s.t.clientName(e.Name)
 		}
 		dst = s.writer.Write(dst, e)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -46,7 +47,7 @@ func tallyEvents(list []neutral.Event) tally {
 			for len(out.Calls) <= e.Index {
 				out.Calls = append(out.Calls, neutral.Call{})
 			}
-			out.Calls[e.Index].ID, out.Calls[e.Index].Name = e.ID, e.Name
+			out.Calls[e.Index].ID, out.Calls[e.Index].Name, out.Calls[e.Index].Custom = e.ID, e.Name, e.Custom
 		case neutral.EventArguments:
 			out.Calls[e.Index].Arguments += e.Text
 		case neutral.EventFinish:
@@ -96,6 +97,9 @@ func kept(d string, a tally) tally {
 	if d != "openai" && d != "responses" { // no word for a refusal
 		a.Text, a.Refusal = a.Text+a.Refusal, ""
 	}
+	for i := range a.Calls {
+		a.Calls[i].Custom = a.Calls[i].Custom && (d == "openai" || d == "responses")
+	}
 	var seals []neutral.Seal
 	for _, s := range a.Seals {
 		switch d {
@@ -142,10 +146,17 @@ func drawEvents(t *rapid.T) []neutral.Event {
 	}
 	pieces := make([][]string, n)
 	for i := range n {
-		events = append(events, neutral.Event{Kind: neutral.EventCall, Index: i, ID: fmt.Sprintf("call_%d", i), Name: "f"})
+		call := neutral.Event{Kind: neutral.EventCall, Index: i, ID: fmt.Sprintf("call_%d", i), Name: "f"}
 		args := rapid.SampledFrom([]string{"", `{}`, `{"a":"}{"}`, `{"big":12345678901234567890,"b":[1,2]}`}).Draw(t, "args")
+		if call.Custom = rapid.Bool().Draw(t, "custom"); call.Custom {
+			args = neutral.FreeArguments(rapid.SampledFrom(texts).Draw(t, "input"))
+		}
+		events = append(events, call)
 		for args != "" {
 			k := rapid.IntRange(1, len(args)).Draw(t, "cut")
+			for k < len(args) && !utf8.RuneStart(args[k]) {
+				k++
+			}
 			pieces[i] = append(pieces[i], args[:k])
 			args = args[k:]
 		}

@@ -157,6 +157,7 @@ func (t *Translation) Answer(body []byte) ([]byte, error) {
 	}
 	for i := range a.Parts {
 		if p := &a.Parts[i]; p.Kind == neutral.PartCall {
+			p.Call.Custom = t.context.Request.Custom(p.Call.Name)
 			p.Call.Name = t.clientName(p.Call.Name)
 		}
 	}
