@@ -11,7 +11,7 @@ type count struct {
 }
 
 // ReadAnswer reads a complete answer.
-func (Dialect) ReadAnswer(_ *neutral.Context, body []byte) (*neutral.Answer, bool) {
+func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, bool) {
 	var in struct {
 		answer
 		count
@@ -26,6 +26,7 @@ func (Dialect) ReadAnswer(_ *neutral.Context, body []byte) (*neutral.Answer, boo
 		return nil, false
 	}
 	out := &neutral.Answer{ID: in.ID, Model: in.Model}
+	byTool, answered := answersByTool(c), false
 	for i := range in.Content {
 		b := &in.Content[i]
 		p := neutral.Part{}
@@ -42,8 +43,12 @@ func (Dialect) ReadAnswer(_ *neutral.Context, body []byte) (*neutral.Answer, boo
 			p.Kind = neutral.PartReasoning
 			p.Seal = neutral.Seal{Origin: name, Value: b.Data, Redacted: true}
 		case "tool_use":
+			if byTool && b.Name == schemaTool {
+				answered, p.Text = true, string(b.Input)
+				break
+			}
 			p.Kind = neutral.PartCall
-			p.Call = neutral.Call{ID: b.ID, Name: b.Name, Arguments: string(b.Input)}
+			p.Call = neutral.Call{ID: c.CallID(b.ID), Name: b.Name, Arguments: string(b.Input)}
 		default: // blocks of the upstream's own tools, fallbacks, and what is to come
 			continue
 		}
@@ -52,6 +57,9 @@ func (Dialect) ReadAnswer(_ *neutral.Context, body []byte) (*neutral.Answer, boo
 	if in.StopReason != nil {
 		out.Native = *in.StopReason
 		out.Finish = finishOf(out.Native)
+		if answered {
+			out.Ending = ended(out.Ending, neutral.HasCall(out.Parts))
+		}
 	}
 	if in.StopSequence != nil {
 		out.Stop = *in.StopSequence

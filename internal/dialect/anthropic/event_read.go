@@ -9,15 +9,19 @@ import (
 )
 
 // NewEventReader begins to read a streamed answer.
-func (Dialect) NewEventReader(*neutral.Context) neutral.EventReader {
-	return &eventReader{calls: map[int64]int{}}
+func (Dialect) NewEventReader(c *neutral.Context) neutral.EventReader {
+	return &eventReader{c: c, calls: map[int64]int{}, text: -1, byTool: answersByTool(c)}
 }
 
 type eventReader struct {
+	c     *neutral.Context
 	usage usage
 	seal  []byte        // the signature of the open thought, which comes in one or more pieces
 	calls map[int64]int // the block's index to the call's
 	begun int           // calls so far
+	// byTool: a call of the schema's tool is text. text is the index of the block with it.
+	byTool bool
+	text   int64
 }
 
 // Read implements neutral.EventReader.
@@ -100,8 +104,14 @@ func (er *eventReader) block(index int64, raw []byte, out []neutral.Event) []neu
 			out = append(out, neutral.Event{Kind: neutral.EventSeal, Seal: neutral.Seal{Origin: name, Value: b.Data, Redacted: true}})
 		}
 	case "tool_use":
+		if er.byTool && b.Name == schemaTool {
+			if er.text = index; neutral.Given(b.Input) {
+				out = append(out, neutral.Event{Kind: neutral.EventText, Text: string(b.Input)})
+			}
+			break
+		}
 		er.calls[index] = er.begun
-		out = append(out, neutral.Event{Kind: neutral.EventCall, Index: er.begun, ID: b.ID, Name: b.Name})
+		out = append(out, neutral.Event{Kind: neutral.EventCall, Index: er.begun, ID: er.c.CallID(b.ID), Name: b.Name})
 		if neutral.Given(b.Input) { // some services send it whole
 			out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: er.begun, Text: string(b.Input)})
 		}
@@ -120,6 +130,10 @@ func (er *eventReader) delta(index int64, raw []byte, out []neutral.Event) []neu
 		case "thinking":
 			e.Kind = neutral.EventReasoning
 		case "partial_json":
+			if index == er.text {
+				e.Kind = neutral.EventText
+				break
+			}
 			call, ok := er.calls[index]
 			if !ok { // of an upstream's own tool
 				s.Skip()
@@ -159,8 +173,11 @@ func (er *eventReader) finish(delta, counted []byte, out []neutral.Event) []neut
 	}
 	var u usage
 	if len(delta) > 0 && neutral.Decode(delta, &d) == nil && d.StopReason != "" {
-		out = append(out, neutral.Event{Kind: neutral.EventFinish,
-			Ending: neutral.Ending{Finish: finishOf(d.StopReason), Native: d.StopReason, Stop: d.StopSequence}})
+		ending := neutral.Ending{Finish: finishOf(d.StopReason), Native: d.StopReason, Stop: d.StopSequence}
+		if er.text >= 0 {
+			ending = ended(ending, er.begun > 0)
+		}
+		out = append(out, neutral.Event{Kind: neutral.EventFinish, Ending: ending})
 	}
 	if len(counted) > 0 && neutral.Decode(counted, &u) == nil {
 		er.usage.merge(&u)

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"omniroute/internal/dialect"
@@ -40,10 +39,14 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	}
 	writeTools(&out, r, can)
 	if r.Output.Kind == neutral.OutputSchema {
-		if !can.schema {
-			return nil, neutral.Unsupported("response_format", "asks for a JSON schema, which the model %s cannot keep to", r.Model)
+		switch {
+		case can.schema:
+			out.OutputConfig = &outputConfig{Format: &format{Type: "json_schema", Schema: r.Output.Schema}}
+		case bySchemaTool(r, can):
+			if err := writeSchemaTool(&out, r); err != nil {
+				return nil, err
+			}
 		}
-		out.OutputConfig = &outputConfig{Format: &format{Type: "json_schema", Schema: r.Output.Schema}}
 	}
 	if r.User != "" {
 		out.Metadata = &metadata{UserID: r.User}
@@ -102,7 +105,7 @@ func writeTurns(out *request, turns []neutral.Turn, can abilities) error {
 			return neutral.Unsupported("messages", "ends with a turn of the assistant, which the model %s does not continue", out.Model)
 		}
 		var err error
-		if m.Content, err = writeBlocks(t.Parts, i); err != nil {
+		if m.Content, err = writeBlocks(t.Parts); err != nil {
 			return err
 		}
 		if last && t.Role == neutral.RoleAssistant {
@@ -140,7 +143,7 @@ func appendText(list blocks, p *neutral.Part) blocks {
 }
 
 // writeBlocks puts results of tools first, where Anthropic wants them.
-func writeBlocks(parts []neutral.Part, index int) (blocks, error) {
+func writeBlocks(parts []neutral.Part) (blocks, error) {
 	var results, out blocks
 	for i := range parts {
 		p := &parts[i]
@@ -148,19 +151,19 @@ func writeBlocks(parts []neutral.Part, index int) (blocks, error) {
 		case neutral.PartText, neutral.PartRefusal:
 			out = appendText(out, p)
 		case neutral.PartImage, neutral.PartFile:
-			b, err := writeMedia(p, index)
+			b, err := writeMedia(p)
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, b)
 		case neutral.PartAudio:
-			return nil, neutral.Unsupported(field(index), "has sound, which Anthropic's API does not take")
+			return nil, neutral.Unsupported("messages", "has sound, which Anthropic's API does not take")
 		case neutral.PartCall:
 			out = append(out, block{Type: "tool_use", ID: neutral.PlainID(p.Call.ID), Name: p.Call.Name, Input: p.Call.Object(), CacheControl: p.Cache})
 		case neutral.PartResult:
 			b := block{Type: "tool_result", ToolUseID: neutral.PlainID(p.Result.ID), IsError: p.Result.Error, CacheControl: p.Cache}
 			var err error
-			if b.Content, err = writeBlocks(p.Result.Parts, index); err != nil {
+			if b.Content, err = writeBlocks(p.Result.Parts); err != nil {
 				return nil, err
 			}
 			results = append(results, b)
@@ -182,7 +185,7 @@ func appendThought(list blocks, p *neutral.Part) blocks {
 	return append(list, block{Type: "thinking", Thinking: &p.Text, Signature: p.Seal.Value})
 }
 
-func writeMedia(p *neutral.Part, index int) (block, error) {
+func writeMedia(p *neutral.Part) (block, error) {
 	m := &p.Media
 	b := block{Type: "image", CacheControl: p.Cache}
 	if p.Kind == neutral.PartFile {
@@ -190,7 +193,7 @@ func writeMedia(p *neutral.Part, index int) (block, error) {
 	}
 	switch {
 	case m.Data != "" && p.Kind == neutral.PartFile && m.Type != "application/pdf" && m.Type != "":
-		return b, neutral.Unsupported(field(index), "has a document of type %s; Anthropic's API takes PDF and plain text", m.Type)
+		return b, neutral.Unsupported("messages", "has a document of type %s; Anthropic's API takes PDF and plain text", m.Type)
 	case m.Data != "":
 		b.Source = &source{Type: "base64", MediaType: m.Type, Data: m.Data}
 		if m.Type == "" && p.Kind == neutral.PartFile {
@@ -201,12 +204,10 @@ func writeMedia(p *neutral.Part, index int) (block, error) {
 	case p.Kind == neutral.PartFile:
 		b.Source = &source{Type: "text", MediaType: "text/plain", Data: m.Text}
 	default:
-		return b, neutral.Unsupported(field(index), "has an image without data or address")
+		return b, neutral.Unsupported("messages", "has an image without data or address")
 	}
 	return b, nil
 }
-
-func field(index int) string { return fmt.Sprintf("messages[%d].content", index) }
 
 func writeTools(out *request, r *neutral.Request, can abilities) {
 	for i := range r.Tools {

@@ -167,11 +167,7 @@ func (er *eventReader) take(p *part, out []neutral.Event) []neutral.Event {
 func (er *eventReader) call(f *functionCall, out []neutral.Event) []neutral.Event {
 	if f.Name != "" {
 		out = er.endPartial(out)
-		id := f.ID
-		if id == "" {
-			id = er.c.NewID("call_")
-		}
-		out = append(out, neutral.Event{Kind: neutral.EventCall, Index: er.begun, ID: id, Name: f.Name})
+		out = append(out, neutral.Event{Kind: neutral.EventCall, Index: er.begun, ID: er.c.CallID(f.ID), Name: f.Name})
 		er.begun++
 		if !f.WillContinue && len(f.PartialArgs) == 0 {
 			return er.whole(string(f.Args), out)

@@ -12,12 +12,18 @@ import (
 // dummy is the documented stand-in for the signature of a call that another model has made.
 const dummy = "skip_thought_signature_validator"
 
+// maxStops is how many stop sequences the API takes.
+const maxStops = 5
+
 // WriteRequest makes a request, or one for its count.
 func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	model := strings.TrimPrefix(r.Model, "models/")
 	system, turns := r.Hoisted()
 	if len(turns) == 0 {
 		system, turns = nil, []neutral.Turn{{Parts: system}}
+	}
+	if len(r.Stop) > maxStops {
+		return nil, neutral.Unsupported("stop", "names %d stop sequences, of which Google's API takes %d", len(r.Stop), maxStops)
 	}
 	var out request
 	for i := range system {

@@ -1,6 +1,7 @@
 package neutral
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,13 +71,24 @@ type Context struct {
 	Now time.Time
 	ID  string
 
-	made int
+	made  int
+	calls []string // ids given out
 }
 
 // NewID makes an id that is unique among all requests.
 func (c *Context) NewID(prefix string) string {
 	c.made++
 	return prefix + plainID(c.ID) + "_" + strconv.Itoa(c.made)
+}
+
+// CallID returns the id of a call of the answer: the upstream's own, or a new one where it gave
+// none or gave it to another call of the answer before. Results could not be told apart then.
+func (c *Context) CallID(given string) string {
+	if given == "" || slices.Contains(c.calls, given) {
+		given = c.NewID("call_")
+	}
+	c.calls = append(c.calls, given)
+	return given
 }
 
 // ModelOr returns the upstream's own word for the model, or else the name asked for.

@@ -180,31 +180,3 @@ func (r *Reasoning) Word() string {
 	}
 	return "high"
 }
-
-// Merged returns the turns with neighbours of the same role made one, for dialects in which
-// roles take turns.
-func Merged(turns []Turn) []Turn {
-	var out []Turn
-	for _, t := range turns {
-		if n := len(out); n > 0 && out[n-1].Role == t.Role {
-			out[n-1].Parts = append(out[n-1].Parts[:len(out[n-1].Parts):len(out[n-1].Parts)], t.Parts...)
-			continue
-		}
-		out = append(out, t)
-	}
-	return out
-}
-
-// Hoisted returns all system texts of the request, those inside the conversation after the
-// ones above it, and the turns without them.
-func (r *Request) Hoisted() (system []Part, turns []Turn) {
-	system = r.System[:len(r.System):len(r.System)]
-	for _, t := range r.Turns {
-		if t.Role == RoleSystem {
-			system = append(system, t.Parts...)
-		} else {
-			turns = append(turns, t)
-		}
-	}
-	return system, turns
-}

@@ -61,10 +61,7 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 		if x := w.ExtraContent; x != nil && x.Google.ThoughtSignature != "" {
 			out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartReasoning, Seal: neutral.Unwrap("gemini", x.Google.ThoughtSignature)})
 		}
-		call := neutral.Call{ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments), Custom: w.Custom != nil}
-		if call.ID == "" {
-			call.ID = c.NewID("call_")
-		}
+		call := neutral.Call{ID: c.CallID(w.ID), Name: w.Function.Name, Arguments: string(w.Function.Arguments), Custom: w.Custom != nil}
 		out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartCall, Call: call})
 	}
 	return out, true

@@ -286,13 +286,11 @@ func (er *eventReader) find(key int64, id string) *streamedCall {
 func (er *eventReader) begin(c *streamedCall, seal string, out []neutral.Event) []neutral.Event {
 	c.begun, c.index = true, er.begun
 	er.begun++
-	if c.id == "" {
-		c.id = er.c.NewID("call_")
-	}
+	id := er.c.CallID(c.id)
 	if seal != "" {
 		out = append(out, neutral.Event{Kind: neutral.EventSeal, Seal: neutral.Unwrap("gemini", seal)})
 	}
-	out = append(out, neutral.Event{Kind: neutral.EventCall, Index: c.index, ID: c.id, Name: c.name, Custom: c.free})
+	out = append(out, neutral.Event{Kind: neutral.EventCall, Index: c.index, ID: id, Name: c.name, Custom: c.free})
 	if c.args != "" {
 		out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: c.index, Text: c.args})
 	}

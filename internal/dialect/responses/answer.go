@@ -61,9 +61,7 @@ func readOutput(c *neutral.Context, it *item) []neutral.Part {
 		}
 	case "function_call", "custom_tool_call":
 		call := readCall(it)
-		if call.ID == "" {
-			call.ID = c.NewID("call_")
-		}
+		call.ID = c.CallID(call.ID)
 		parts = append(parts, neutral.Part{Kind: neutral.PartCall, Call: call})
 	}
 	return parts

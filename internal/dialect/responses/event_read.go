@@ -164,11 +164,7 @@ func (er *eventReader) take(w *item, it *streamedItem, done bool, out []neutral.
 			it.call = er.begun
 			er.begun++
 			er.any = true
-			id := w.CallID
-			if id == "" {
-				id = er.c.NewID("call_")
-			}
-			out = append(out, neutral.Event{Kind: neutral.EventCall, Index: it.call, ID: id, Name: w.Name, Custom: custom})
+			out = append(out, neutral.Event{Kind: neutral.EventCall, Index: it.call, ID: er.c.CallID(w.CallID), Name: w.Name, Custom: custom})
 			if custom {
 				er.free = append(er.free, it)
 			}

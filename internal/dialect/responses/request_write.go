@@ -39,6 +39,9 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 		out.Input = items{{Type: "message", Role: "system", Content: contents{{Type: "input_text", Text: &text}}}}
 		out.Instructions = nil
 	}
+	if len(out.Input) == 0 {
+		return nil, neutral.Unsupported("messages", "has no content")
+	}
 	w.tools(r)
 	writeText(&out, r)
 	if openai.Thinks(r.Model) {

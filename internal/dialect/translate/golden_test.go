@@ -20,7 +20,8 @@ var update = flag.Bool("update", false, "write what the transcripts give into th
 
 // TestTranscripts translates what is in testdata. A file's name says what it is:
 // NAME.FROM.TO.request is a client's body in FROM for an upstream of TO, .answer and .stream are what
-// such an upstream answers; those with names that begin with "custom-" answer a request with the custom tool apply_patch. Each is followed by NAME.want with what comes of it.
+// such an upstream answers. Each is followed by NAME.want with what comes of it.
+// NAME.asked is what the answers and streams behind it were asked by, in every dialect.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -35,13 +36,19 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out []txtar.File
+			question := []byte(`{"model":"m-1","messages":[{"role":"user","content":"q"}],"input":"q","max_tokens":5,"contents":[{"parts":[{"text":"q"}]}]}`)
 			for i := 0; i < len(archive.Files); i++ {
 				given, want := archive.Files[i], ""
+				if strings.HasSuffix(given.Name, ".asked") {
+					question = given.Data
+					out = append(out, given)
+					continue
+				}
 				if i+1 < len(archive.Files) && strings.HasSuffix(archive.Files[i+1].Name, ".want") {
 					i++
 					want = string(archive.Files[i].Data)
 				}
-				got := transcript(t, given)
+				got := transcript(t, question, given)
 				name, _, _ := strings.Cut(given.Name, ".")
 				out = append(out, given, txtar.File{Name: name + ".want", Data: []byte(got)})
 				if diff := cmp.Diff(want, got); diff != "" && !*update {
@@ -58,14 +65,14 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-func transcript(t *testing.T, given txtar.File) string {
+func transcript(t *testing.T, question []byte, given txtar.File) string {
 	t.Helper()
 	words := strings.Split(given.Name, ".")
 	if len(words) != 4 {
 		t.Fatalf("%s: want NAME.FROM.TO.KIND", given.Name)
 	}
 	from, to, kind := Dialect(words[1]), Dialect(words[2]), words[3]
-	body := []byte(`{"model":"m","messages":[],"input":"","contents":[]}`)
+	body := question
 	if kind == "request" {
 		body = given.Data
 	}
@@ -90,10 +97,7 @@ func transcript(t *testing.T, given txtar.File) string {
 		}
 	} else {
 		asked.Path = "/v1/chat/completions"
-		asked.Body = []byte(`{"model":"m","messages":[{"role":"user","content":"q"}],"input":"q","max_tokens":5,"contents":[{"parts":[{"text":"q"}]}]}`)
-	}
-	if strings.HasPrefix(words[0], "custom-") && kind != "request" {
-		asked.Body = append(asked.Body[:len(asked.Body)-1], `,"tools":[{"type":"custom","name":"apply_patch","custom":{"name":"apply_patch"}}]}`...)
+		asked.Body = question
 	}
 	tr, err := New(from, to, asked, Options{Model: model, Now: time.Unix(1700000000, 0), ID: "req.1"})
 	if err != nil {

@@ -71,6 +71,11 @@ func Read(from dialect.Dialect, asked *dialect.Request) (*Source, error) {
 		if len(request.Native) > 0 {
 			return nil, &request.Native[0]
 		}
+		if len(request.Turns)+len(request.System) == 0 {
+			return nil, inWordsOf(s.from, neutral.Unsupported("messages", "has no message"))
+		}
+		request.Stop = slices.DeleteFunc(request.Stop, func(stop string) bool { return stop == "" }) // some APIs refuse it
+		request.Turns = neutral.Paired(request.Turns)
 		s.request = request
 	case dialect.OpEmbed:
 		s.request = &neutral.Request{Operation: dialect.OpEmbed}
@@ -109,7 +114,7 @@ func (s *Source) For(to dialect.Dialect, o Options) (*Translation, error) {
 		t.out, err = t.to.WriteRequest(&request)
 	}
 	if err != nil {
-		return nil, err
+		return nil, inWordsOf(t.from, err)
 	}
 	t.upstream = &dialect.Request{Operation: s.asked.Operation, Path: t.out.Path, Body: t.out.Body, Model: o.Model,
 		Stream: s.asked.Stream, IncludeUsage: true}
