@@ -65,12 +65,16 @@ func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
 	}
 	r.dispatched++
 	*a = Attempt{
-		ID: r.dispatched, Target: t, Probe: permit.Probe() || permit.Recheck(),
+		ID: r.dispatched, Target: t, Probe: permit.Probe() || permit.Recheck(), Resumes: r.resuming,
 		permit: permit, start: now, index: i, record: len(r.records),
 	}
 	a.Timeout, a.SuspectAfter = t.timing(r.plan.Limits, r.stream, permit.Probe())
+	if r.resuming {
+		// It may be busy for long with what the client has already, which is no sign of a hang.
+		a.SuspectAfter = a.Timeout
+	}
 	r.state[i].tried = true
-	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe})
+	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe, Resumes: a.Resumes})
 	r.running = append(r.running, a)
 	return a
 }

@@ -7,17 +7,36 @@ import (
 	"omniroute/resilience"
 )
 
+// lawCase is a script that ends with its request over.
+type lawCase struct {
+	name    string
+	policy  resilience.Policy
+	limits  Limits
+	targets []string
+	order   []int
+	play    string
+}
+
+func playLaws(t *testing.T, cases []lawCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, c.policy)
+			p := r.plan(t, c.limits, c.targets...)
+			s := &script{t: t, rig: r, req: NewRequest(p, c.order, true)}
+			s.play(c.play)
+			if !s.req.over {
+				t.Error("the script ends with its request under way")
+			}
+			r.settled(t, p)
+		})
+	}
+}
+
 // TestLaws plays requests against what the laws say. Every script ends with its request over.
 func TestLaws(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		policy  resilience.Policy
-		limits  Limits
-		targets []string
-		order   []int
-		play    string
-	}{
+	playLaws(t, []lawCase{
 		{name: "R1: tried targets are tried again only after a pause, twice as long each time",
 			targets: []string{"a/1/m", "b/1/m"},
 			play: `
@@ -405,17 +424,5 @@ func TestLaws(t *testing.T) {
 				end#1      -> continue
 				end cut    -> finish
 				end        -> finish`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, c.policy)
-			p := r.plan(t, c.limits, c.targets...)
-			s := &script{t: t, rig: r, req: NewRequest(p, c.order, true)}
-			s.play(c.play)
-			if !s.req.over {
-				t.Error("the script ends with its request under way")
-			}
-			r.settled(t, p)
-		})
-	}
+	})
 }

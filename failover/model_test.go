@@ -27,6 +27,7 @@ type ledger struct {
 	req      *Request
 	plan     *Plan
 	running  map[int]*Attempt
+	tell     map[int]*Attempt // all that were sent
 	sent     int
 	since    map[resilience.Key]bool // targets tried since the last wait
 	answer   *Attempt
@@ -37,6 +38,7 @@ type ledger struct {
 	inRoom   bool
 	unfit    bool // a failure of the request's own has come
 	over     bool
+	resumed  bool // an answer broke off, and another attempt was to finish it
 	woken    []time.Duration
 	deadline time.Time
 }
@@ -66,7 +68,7 @@ func newCrowd(t *rapid.T) *crowd {
 func (c *crowd) begin() {
 	p := rapid.SampledFrom(c.plans).Draw(c.t, "plan")
 	l := &ledger{
-		c: c, plan: p, running: map[int]*Attempt{}, since: map[resilience.Key]bool{}, deadline: c.now.Add(p.Limits.Deadline),
+		c: c, plan: p, tell: map[int]*Attempt{}, running: map[int]*Attempt{}, since: map[resilience.Key]bool{}, deadline: c.now.Add(p.Limits.Deadline),
 		req: NewRequest(p, rapid.Permutation(p.natural).Draw(c.t, "order"), rapid.Bool().Draw(c.t, "stream")),
 	}
 	c.all = append(c.all, l)
@@ -99,6 +101,17 @@ func (l *ledger) step(ev Event) {
 		}
 		delete(l.running, x.ID)
 	}
+	if ev.Type == Ended && ev.Resume && !l.resumed && !was && l.answer != nil && l.answer.ID == ev.Attempt && blames(ev.Verdict.Scope) {
+		l.resumed = true
+		delete(l.since, l.answer.Target.Key())
+		l.answer = nil
+		if a.Type == Commit || a.Type == Enter || a.Type == Continue {
+			fail("nothing finishes the answer")
+		}
+	}
+	if l.resumed && ev.Type == Failed && ev.Again && l.tell[ev.Attempt] != nil {
+		delete(l.since, l.tell[ev.Attempt].Target.Key())
+	}
 	kept := l.wakeAt
 	l.wakeAt = time.Time{}
 	switch a.Type {
@@ -118,8 +131,11 @@ func (l *ledger) step(ev Event) {
 		case x.Timeout <= 0 || x.SuspectAfter <= 0:
 			fail("timeout %v, suspicious after %v", x.Timeout, x.SuspectAfter)
 		}
+		if x.Resumes != l.resumed {
+			fail("resumes: %v", x.Resumes)
+		}
 		l.since[key] = true
-		l.running[x.ID] = x
+		l.running[x.ID], l.tell[x.ID] = x, x
 	case Pause:
 		if a.Until.Before(c.now) || a.Until.After(l.deadline) || len(l.running) > 0 {
 			fail("a pause until then")
@@ -301,13 +317,13 @@ func TestRequestModel(t *testing.T) {
 				if v.Scope == resilience.ScopeRequest {
 					l.unfit = true
 				}
-				l.step(Event{Type: Failed, Attempt: attempt(l), Verdict: v})
+				l.step(Event{Type: Failed, Attempt: attempt(l), Verdict: v, Again: rapid.Bool().Draw(t, "again")})
 			},
 			"content": func(t *rapid.T) { l := live(); l.step(Event{Type: Content, Attempt: attempt(l)}) },
 			"suspect": func(t *rapid.T) { l := live(); l.step(Event{Type: Suspect, Attempt: attempt(l)}) },
 			"end": func(t *rapid.T) {
 				l := live()
-				ev := Event{Type: Ended, Attempt: attempt(l)}
+				ev := Event{Type: Ended, Attempt: attempt(l), Resume: rapid.Bool().Draw(t, "resume")}
 				if rapid.Bool().Draw(t, "badly") {
 					ev.Verdict = bad.Draw(t, "verdict")
 				}

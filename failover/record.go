@@ -28,6 +28,7 @@ type Record struct {
 	Verdict      resilience.Verdict
 	Status       int
 	Probe        bool
+	Resumes      bool          // it was to finish the answer of an earlier attempt
 	FirstContent time.Duration // 0 while none has come
 	Duration     time.Duration // to its end
 }

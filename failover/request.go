@@ -27,6 +27,7 @@ type Request struct {
 	pausing    pauseKind
 	pauseFrom  time.Time
 	committed  *Attempt
+	resuming   bool    // an answer has broken off, and another attempt is to finish it
 	stop       *Record // the first failure that is the request's or the client's own
 	over       bool
 	cause      Cause
@@ -58,6 +59,7 @@ const (
 	patient
 	retrying
 	inRoom
+	resumption
 )
 
 // NewRequest begins a request on a plan. order lists the indexes of the plan's targets in the
@@ -158,6 +160,9 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 	r.last = a.index
 	r.state[a.index].backAt = back(ev.Verdict, now)
 	r.state[a.index].silent = ev.Verdict.Kind == resilience.KindTimeout
+	if r.resuming {
+		r.state[a.index].tried = !ev.Again
+	}
 
 	switch ev.Verdict.Scope {
 	case resilience.ScopeClient:
@@ -174,8 +179,11 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 		}
 		r.markUnfit(a, ev.Verdict.Kind)
 	}
-	if len(r.running) > 0 {
+	switch {
+	case len(r.running) > 0:
 		return r.accompany(now) // the others may still answer
+	case r.resuming:
+		return r.resume(now)
 	}
 	return r.next(now)
 }
@@ -220,9 +228,11 @@ func (r *Request) content(ev Event, now time.Time) Action {
 	}
 	a.permit.FirstContent()
 	took := now.Sub(a.start)
-	if r.stream {
+	switch {
+	case r.resuming: // how soon it had something new says nothing of the model
+	case r.stream:
 		a.Target.Streamed.Add(took)
-	} else {
+	default:
 		a.Target.Whole.Add(took)
 	}
 	r.drop(a)
@@ -237,7 +247,6 @@ func (r *Request) ended(ev Event, now time.Time) Action {
 	if a == nil || a.ID != ev.Attempt {
 		return Action{Type: Continue}
 	}
-	r.over = true
 	out := OutcomeFailed
 	switch ev.Verdict.Scope {
 	case resilience.ScopeNone:
@@ -250,6 +259,10 @@ func (r *Request) ended(ev Event, now time.Time) Action {
 		a.permit.Failure(ev.Verdict)
 	}
 	r.records[a.record].end(out, ev.Verdict, ev.Status, now)
+	if ev.Resume && blames(ev.Verdict.Scope) && !r.resuming {
+		return r.beginResume(a, ev.Verdict, now)
+	}
+	r.over = true
 	return Action{Type: Finish}
 }
 
@@ -301,6 +314,9 @@ func (r *Request) woken(ev Event, now time.Time) Action {
 	switch kind {
 	case notPausing:
 		return Action{Type: Continue}
+	case resumption:
+		r.patience -= waited
+		return r.resume(now)
 	case patient:
 		r.patience -= waited
 	case retrying:

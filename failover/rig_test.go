@@ -140,7 +140,8 @@ func describe(a Action, r *Request, now time.Time) string {
 // script plays a request line by line. A line is an event and, behind "->", what the request must
 // answer. The events:
 //
-//	begin, content, end [verdict], fail VERDICT, suspect, woken [time that counts], full, abandon, late
+//	begin, content, end [verdict], break VERDICT (the answer may be finished by another attempt),
+//	fail VERDICT [again], suspect, woken [time that counts], full, abandon, late
 //
 // "#2" behind one names the attempt, which is else the last one. What else happens:
 //
@@ -219,8 +220,10 @@ func (s *script) step(f []string) string {
 		if len(f) > 1 {
 			ev.Verdict = verdict(s.t, f[1])
 		}
+	case "break":
+		ev.Type, ev.Verdict, ev.Resume = Ended, verdict(s.t, f[1]), true
 	case "fail":
-		ev.Type, ev.Verdict = Failed, verdict(s.t, f[1])
+		ev.Type, ev.Verdict, ev.Again = Failed, verdict(s.t, f[1]), len(f) > 2
 	case "suspect":
 		ev.Type = Suspect
 	case "woken":

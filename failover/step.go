@@ -17,6 +17,12 @@ type Event struct {
 	Status int
 	// Waited is how much of a wait in the room counts, for Woken.
 	Waited time.Duration
+	// Resume, for Ended: the answer broke off, and the driver can have another attempt finish it.
+	// It has an effect once in a request.
+	Resume bool
+	// Again, for Failed while an answer is to be finished: the driver has another way to ask the
+	// same target, so that it is not done with.
+	Again bool
 }
 
 // EventType says what happened.
@@ -75,6 +81,8 @@ type Attempt struct {
 	Timeout, SuspectAfter time.Duration
 	// Probe says that it decides about an exclusion.
 	Probe bool
+	// Resumes says that it is to finish the answer that an earlier attempt has begun.
+	Resumes bool
 
 	permit resilience.Permit
 	start  time.Time
