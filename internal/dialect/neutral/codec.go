@@ -28,6 +28,7 @@ type Codec interface {
 
 	NewEventReader(*Context) EventReader
 	NewEventWriter(*Context) EventWriter
+	NewTail() Tail
 
 	// ToolNames returns what the dialect allows in the name of a tool.
 	ToolNames() NameRule

@@ -121,18 +121,23 @@ func (w *eventWriter) begin(dst []byte) []byte {
 		if w.id == "" {
 			w.id = w.c.NewID("chatcmpl-")
 		}
-		w.head = append(w.head, `data: {"id":`...)
-		w.head = dialect.AppendString(w.head, w.id)
-		w.head = append(w.head, `,"object":"chat.completion.chunk","created":`...)
-		w.head = strconv.AppendInt(w.head, w.c.Now.Unix(), 10)
-		w.head = append(w.head, `,"model":`...)
-		w.head = dialect.AppendString(w.head, w.c.ModelOr(w.model))
-		w.head = append(w.head, `,"choices":[`...)
+		w.setHead(w.c.Now.Unix())
 		dst = append(dst, w.head...)
 		dst = append(dst, `{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\n"...)
 	}
 	dst = append(dst, w.head...)
 	return append(dst, `{"index":0,"delta":`...)
+}
+
+// setHead makes what every chunk begins with.
+func (w *eventWriter) setHead(created int64) {
+	w.head = append(w.head[:0], `data: {"id":`...)
+	w.head = dialect.AppendString(w.head, w.id)
+	w.head = append(w.head, `,"object":"chat.completion.chunk","created":`...)
+	w.head = strconv.AppendInt(w.head, created, 10)
+	w.head = append(w.head, `,"model":`...)
+	w.head = dialect.AppendString(w.head, w.c.ModelOr(w.model))
+	w.head = append(w.head, `,"choices":[`...)
 }
 
 func (w *eventWriter) piece(dst []byte, member, text string) []byte {

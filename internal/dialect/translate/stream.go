@@ -3,6 +3,7 @@ package translate
 import (
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/neutral"
+	"omniroute/internal/dialect/seam"
 	"omniroute/internal/dialect/sse"
 )
 
@@ -14,12 +15,40 @@ type Stream struct {
 	writer neutral.EventWriter
 	events []neutral.Event
 	buf    []byte
+
+	follower *seam.Follower // hears what the client gets, if there is one
+	join     *seam.Join     // of a stream that goes on with another one
 }
 
 // Stream begins to translate a streamed answer.
 func (t *Translation) Stream() *Stream {
 	return &Stream{t: t, reader: t.to.NewEventReader(&t.context), writer: t.from.NewEventWriter(&t.context)}
 }
+
+// NewFollower begins to follow a stream that passes through in a dialect, nil where there is no
+// such dialect.
+func NewFollower(d dialect.Dialect) *seam.Follower {
+	c := codecOf(d.Name())
+	if c == nil {
+		return nil
+	}
+	return seam.Follow(c)
+}
+
+// FollowedBy tells a follower what the client gets from now on.
+func (s *Stream) FollowedBy(f *seam.Follower) *Stream {
+	s.follower = f
+	return s
+}
+
+// Resume begins to translate an answer that goes on with one that broke off: w is where the
+// client's stream is, and j lets through what is new.
+func (t *Translation) Resume(w neutral.EventWriter, j *seam.Join) *Stream {
+	return &Stream{t: t, reader: t.to.NewEventReader(&t.context), writer: w, join: j}
+}
+
+// Writer returns what writes the client's stream.
+func (s *Stream) Writer() neutral.EventWriter { return s.writer }
 
 // Next takes an upstream's event, which its dialect has found to be neither an error nor
 // malformed, and returns the bytes of the client's events that it makes, none for most events
@@ -46,8 +75,15 @@ func (s *Stream) ErrorEvent(r *dialect.ErrorReport) []byte {
 }
 
 func (s *Stream) write(dst []byte) []byte {
-	for i := range s.events {
-		e := &s.events[i]
+	events := s.events
+	if s.join != nil {
+		events = s.join.Through(events)
+	}
+	if s.follower != nil {
+		s.follower.Wrote(events)
+	}
+	for i := range events {
+		e := &events[i]
 		if e.Kind == neutral.EventCall {
 			e.Custom = s.t.context.Request.Custom(e.Name)
 			e.Name = s.t.clientName(e.Name)

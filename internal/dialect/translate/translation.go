@@ -121,6 +121,17 @@ func (s *Source) For(to dialect.Dialect, o Options) (*Translation, error) {
 	return t, nil
 }
 
+// Same returns the translation into the client's own dialect: the request is the client's as it
+// came, and only answers are put into other words.
+func (s *Source) Same(o Options) *Translation {
+	request := *s.request
+	request.Model = o.Model
+	return &Translation{from: s.from, to: s.from, upstream: s.asked, context: neutral.Context{Request: &request, Model: o.Model, Now: o.Now, ID: o.ID}}
+}
+
+// Context returns what the writer of the client's stream works with.
+func (t *Translation) Context() *neutral.Context { return &t.context }
+
 // New is Read and For in one.
 func New(from, to dialect.Dialect, asked *dialect.Request, o Options) (*Translation, error) {
 	s, err := Read(from, asked)
