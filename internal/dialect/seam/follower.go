@@ -16,7 +16,7 @@ type Follower struct {
 
 // Follow begins to follow a stream that passes through as it comes.
 func Follow(d neutral.Codec) *Follower {
-	return &Follower{reader: d.NewEventReader(&neutral.Context{}), tail: d.NewTail()}
+	return &Follower{reader: d.NewEventReader(&neutral.Context{Request: &neutral.Request{}}), tail: d.NewTail()}
 }
 
 // Passed takes in an event that the client has got as it came.

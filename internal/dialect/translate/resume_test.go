@@ -163,7 +163,7 @@ func TestResumeEverywhere(t *testing.T) {
 // checkOneAnswer holds a client's stream against what one answer looks like.
 func checkOneAnswer(t *testing.T, c neutral.Codec, asked *dialect.Request, stream []byte, text string, least int64) {
 	t.Helper()
-	st, reader := c.NewStream(asked), c.NewEventReader(&neutral.Context{})
+	st, reader := c.NewStream(asked), c.NewEventReader(&neutral.Context{Request: &neutral.Request{}})
 	var said strings.Builder
 	var end dialect.Finish
 	numbers, ids := int64(0), map[string]bool{}
@@ -300,7 +300,7 @@ func FuzzResume(f *testing.F) {
 
 func checkText(t *testing.T, c neutral.Codec, stream []byte, text string) {
 	t.Helper()
-	reader := c.NewEventReader(&neutral.Context{})
+	reader := c.NewEventReader(&neutral.Context{Request: &neutral.Request{}})
 	var said strings.Builder
 	for _, ev := range eventsOf(t, stream) {
 		for _, e := range reader.Read(ev, nil) {

@@ -126,6 +126,7 @@ func (s *Source) For(to dialect.Dialect, o Options) (*Translation, error) {
 func (s *Source) Same(o Options) *Translation {
 	request := *s.request
 	request.Model = o.Model
+	request.Output = neutral.Output{} // nothing was done for the sake of it
 	return &Translation{from: s.from, to: s.from, upstream: s.asked, context: neutral.Context{Request: &request, Model: o.Model, Now: o.Now, ID: o.ID}}
 }
 
