@@ -2,6 +2,8 @@ package failover
 
 import (
 	"time"
+
+	"omniroute/resilience"
 )
 
 const firstRetry = 250 * time.Millisecond
@@ -9,7 +11,7 @@ const firstRetry = 250 * time.Millisecond
 // next decides what to do when nothing is running.
 func (r *Request) next(now time.Time) Action {
 	switch {
-	case len(r.order) == 0:
+	case r.left == 0:
 		return r.giveUp(CauseNoConnection)
 	case r.dispatched >= r.plan.Limits.MaxAttempts:
 		return r.giveUp(CauseExhausted)
@@ -32,18 +34,12 @@ func (r *Request) dispatchNext(now time.Time, sure bool) *Attempt {
 	if r.dispatched >= r.plan.Limits.MaxAttempts {
 		return nil
 	}
-	for _, i := range r.order {
-		if s := &r.state[i]; s.tried || s.unfit {
-			continue
-		}
-		if sure {
-			if _, _, asProbe := r.plan.Targets[i].Standing(false); asProbe {
-				continue
-			}
-		}
+	r.open.reset(r, sure)
+	for i := r.pick(now); i >= 0; i = r.pick(now) {
 		if a := r.dispatch(i, now, false); a != nil {
 			return a
 		}
+		r.open.close(i)
 	}
 	return nil
 }
@@ -76,6 +72,7 @@ func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
 	r.state[i].tried = true
 	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe, Resumes: a.Resumes})
 	r.running = append(r.running, a)
+	t.Pulse.begin(r.stream, now)
 	return a
 }
 
@@ -86,25 +83,20 @@ func (r *Request) worthWaiting(now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	entry := r.plan.Targets[r.last].Entry
-	later := false
-	for _, i := range r.order {
-		t := &r.plan.Targets[i]
-		if s := r.state[i]; s.tried || s.unfit || later && t.Entry != entry {
-			continue
+	sibling, later := false, false
+	r.each(func(i int, s *resilience.Standing) bool {
+		if !r.state[i].tried && !s.Out {
+			sibling = r.plan.Targets[i].Entry == entry
+			later = later || !sibling
 		}
-		if _, out := t.Check(); out {
-			continue
-		}
-		if t.Entry == entry {
-			return time.Time{}, false // a sibling is tried at once
-		}
-		later = true
-	}
-	if !later {
-		return time.Time{}, false // the room is the place to wait
+		return !sibling
+	})
+	if sibling || !later {
+		// A sibling is tried at once; and without a later one the room is the place to wait.
+		return time.Time{}, false
 	}
 	best, at := -1, time.Time{}
-	for _, i := range r.order {
+	for i := range r.state {
 		if r.plan.Targets[i].Entry != entry {
 			continue
 		}
@@ -154,22 +146,21 @@ func (r *Request) backSoon(i int, now time.Time) (time.Time, bool) {
 // soonest recovery, or give up (laws R1, R3, V10).
 func (r *Request) wait(now time.Time) Action {
 	again, soonest, found := false, time.Duration(0), false
-	for _, i := range r.order {
-		if r.state[i].unfit {
-			continue
-		}
-		x, out := r.plan.Targets[i].Check()
+	any := -1
+	r.each(func(i int, s *resilience.Standing) bool {
+		any = i
 		switch {
-		case !out:
+		case !s.Out:
 			again = true
-		case x.Held:
+		case s.Held:
 			soonest, found = 0, true
-		case x.RetryAfter > 0 && (!found || x.RetryAfter < soonest):
-			soonest, found = x.RetryAfter, true
+		case s.RetryAfter > 0 && (!found || s.RetryAfter < soonest):
+			soonest, found = s.RetryAfter, true
 		}
-	}
+		return true
+	})
 	left := min(r.waitLeft, r.Deadline().Sub(now))
-	if r.plan.Targets[r.order[0]].LocalOutage() {
+	if any >= 0 && r.plan.Targets[any].LocalOutage() {
 		// Nothing excludes the targets, yet asking them again would not reach them either.
 		return r.giveUp(CauseLocal)
 	}
@@ -182,8 +173,8 @@ func (r *Request) wait(now time.Time) Action {
 		r.pausing, r.pauseFrom = retrying, now
 		return Action{Type: Pause, Until: now.Add(pause)}
 	}
-	for _, i := range r.order {
-		if s := r.state[i]; !s.tried && !s.unfit {
+	for i := range r.state {
+		if s := &r.state[i]; !s.tried && !s.unfit {
 			if a := r.dispatch(i, now, true); a != nil {
 				return Action{Type: Dispatch, Attempt: a}
 			}

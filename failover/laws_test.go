@@ -13,7 +13,7 @@ type lawCase struct {
 	policy  resilience.Policy
 	limits  Limits
 	targets []string
-	order   []int
+	order   Order
 	play    string
 }
 
@@ -23,7 +23,11 @@ func playLaws(t *testing.T, cases []lawCase) {
 			t.Parallel()
 			r := newRig(t, c.policy)
 			p := r.plan(t, c.limits, c.targets...)
-			s := &script{t: t, rig: r, req: NewRequest(p, c.order, true)}
+			var picker Picker
+			if c.order != nil {
+				picker = c.order
+			}
+			s := &script{t: t, rig: r, req: NewRequest(p, picker, true)}
 			s.play(c.play)
 			if !s.req.over {
 				t.Error("the script ends with its request under way")
@@ -65,7 +69,7 @@ func TestLaws(t *testing.T) {
 				content  -> commit b/1/m
 				end      -> finish`},
 		{name: "R1: siblings in the order of the request",
-			targets: []string{"a/1/m", "a/2/m", "a/3/m"}, order: []int{1, 2, 0},
+			targets: []string{"a/1/m", "a/2/m", "a/3/m"}, order: Order{1, 2, 0},
 			play: `
 				begin    -> dispatch a/2/m
 				fail 429 -> dispatch a/3/m

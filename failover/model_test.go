@@ -69,7 +69,7 @@ func (c *crowd) begin() {
 	p := rapid.SampledFrom(c.plans).Draw(c.t, "plan")
 	l := &ledger{
 		c: c, plan: p, tell: map[int]*Attempt{}, running: map[int]*Attempt{}, since: map[resilience.Key]bool{}, deadline: c.now.Add(p.Limits.Deadline),
-		req: NewRequest(p, rapid.Permutation(p.natural).Draw(c.t, "order"), rapid.Bool().Draw(c.t, "stream")),
+		req: NewRequest(p, Order(rapid.Permutation(places(p)).Draw(c.t, "order")), rapid.Bool().Draw(c.t, "stream")),
 	}
 	c.all = append(c.all, l)
 	l.step(Event{Type: Begin})
@@ -365,4 +365,13 @@ func TestRequestModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// places are the targets of a plan in its own order.
+func places(p *Plan) []int {
+	all := make([]int, len(p.Targets))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

@@ -62,8 +62,19 @@ type Target struct {
 	// Streamed and Whole hold the recent times to the first content of streamed answers and
 	// of whole answers; nil where nobody keeps them.
 	Streamed, Whole *Latency
+	// Pulse follows how the target is doing, for strategies; nil where nobody does.
+	Pulse *Pulse
+	// Headroom tells what is left of the target's rate limits; nil where nobody knows.
+	Headroom Headroom
 	// Data is the driver's own.
 	Data any
+}
+
+// Headroom tells how much a target has left of its rate limits, from 0 (nothing) to 1 (all of it), and
+// false where nothing fresh is known. It is asked for every candidate of every request: it must be
+// quick and safe for concurrent use, and must change nothing.
+type Headroom interface {
+	Headroom(now time.Time) (fraction float64, known bool)
 }
 
 // Plan is what a name stands for: targets in their order. It does not change once it is in use,
@@ -76,20 +87,20 @@ type Plan struct {
 	// Ordered says that a later entry is second best, so that patience is worth something.
 	Ordered bool
 
-	natural []int // the plan's own order
+	gates []*resilience.Target // of the targets
 }
 
 // NewPlan completes a plan: limits and timeouts that are not set get their defaults.
 func NewPlan(p Plan) (*Plan, error) {
 	p.Limits = p.Limits.Defaults()
 	p.Targets = slices.Clone(p.Targets)
-	p.natural = make([]int, len(p.Targets))
+	p.gates = make([]*resilience.Target, len(p.Targets))
 	for i := range p.Targets {
-		p.natural[i] = i
 		t := &p.Targets[i]
 		if t.Target == nil {
 			return nil, fmt.Errorf("plan %q: target %d is not resolved", p.Name, i)
 		}
+		p.gates[i] = t.Target
 		set(&t.FirstToken, 60*time.Second)
 		set(&t.Answer, 5*time.Minute)
 	}

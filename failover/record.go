@@ -95,29 +95,28 @@ func (r *Request) Report(now time.Time) Report {
 			kinds = append(kinds, a.Verdict.Kind)
 		}
 	}
-	for _, i := range r.order {
-		t := &r.plan.Targets[i]
-		asked := r.asked(t.Key())
-		if r.state[i].unfit {
-			if !asked {
-				rep.Skipped = append(rep.Skipped, Skip{Key: t.Key(), Unfit: true})
-			}
-			continue
+	for i := range r.state {
+		t, s := &r.plan.Targets[i], &r.state[i]
+		if s.unfit && !s.barred && !r.asked(t.Key()) {
+			rep.Skipped = append(rep.Skipped, Skip{Key: t.Key(), Unfit: true})
 		}
-		x, out := t.Check()
-		again := x.RetryAfter
-		if !out {
+	}
+	r.each(func(i int, s *resilience.Standing) bool {
+		key := r.plan.Targets[i].Key()
+		again := s.RetryAfter
+		if !s.Out {
 			// Nothing excludes it: it may be asked again as soon as a retry would, or when it
 			// said itself, which counts also where no gate keeps it.
 			again = max(firstRetry, r.state[i].backAt.Sub(now))
-		} else if !asked {
-			rep.Skipped = append(rep.Skipped, Skip{Key: t.Key(), Exclusion: x})
-			kinds = append(kinds, x.Kind)
+		} else if !r.asked(key) {
+			rep.Skipped = append(rep.Skipped, Skip{Key: key, Exclusion: s.Exclusion})
+			kinds = append(kinds, s.Kind)
 		}
 		if again > 0 && (rep.RetryAfter == 0 || again < rep.RetryAfter) {
 			rep.RetryAfter = again
 		}
-	}
+		return true
+	})
 	rep.Class = classOf(kinds)
 	return rep
 }

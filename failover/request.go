@@ -11,11 +11,13 @@ import (
 // methods must not be called at the same time.
 type Request struct {
 	plan   *Plan
-	order  []int // indexes of the plan's targets in the order in which to try them
+	picker Picker // nil: the plan's own order
 	stream bool
 	start  time.Time
 
 	state   []targetState // by target
+	left    int           // targets that are not barred
+	open    Open
 	running []*Attempt
 	records []Record
 
@@ -39,6 +41,7 @@ type Request struct {
 
 	// Room for what a request needs that is answered at once, so that it allocates only itself.
 	fewStates  [4]targetState
+	fewMarks   [4]mark
 	fewRunning [2]*Attempt
 	oneRecord  [1]Record
 	first      Attempt
@@ -50,6 +53,7 @@ type targetState struct {
 	silent bool      // its last failure was a timeout
 	tried  bool      // since the last wait
 	unfit  bool      // could do no better than one that refused the request
+	barred bool      // not for this request at all, and unfit
 }
 
 type pauseKind uint8
@@ -62,18 +66,15 @@ const (
 	resumption
 )
 
-// NewRequest begins a request on a plan. order lists the indexes of the plan's targets in the
-// order in which this request should try them; nil means the plan's own. stream says whether
-// the client asked for a stream.
-func NewRequest(p *Plan, order []int, stream bool) *Request {
-	if order == nil {
-		order = p.natural
-	}
-	r := &Request{plan: p, order: order, stream: stream, waitLeft: p.Limits.MaxWait, patience: p.Limits.Patience, last: -1}
-	if n := len(p.Targets); n <= len(r.fewStates) {
-		r.state = r.fewStates[:n]
+// NewRequest begins a request on a plan. picker says in which order to try the plan's targets;
+// nil means in the plan's own. stream says whether the client asked for a stream.
+func NewRequest(p *Plan, picker Picker, stream bool) *Request {
+	n := len(p.Targets)
+	r := &Request{plan: p, picker: picker, stream: stream, left: n, waitLeft: p.Limits.MaxWait, patience: p.Limits.Patience, last: -1}
+	if n <= len(r.fewStates) {
+		r.state, r.open.marks = r.fewStates[:n], r.fewMarks[:n]
 	} else {
-		r.state = make([]targetState, n)
+		r.state, r.open.marks = make([]targetState, n), make([]mark, n)
 	}
 	r.records, r.running = r.oneRecord[:0], r.fewRunning[:0]
 	return r
@@ -142,10 +143,16 @@ func (r *Request) dropRunning(now time.Time, why Outcome) []*Attempt {
 	cancel := r.running
 	for _, a := range cancel {
 		a.permit.Neutral()
-		r.records[a.record].end(why, resilience.Verdict{}, 0, now)
+		r.ends(a, why, resilience.Verdict{}, 0, now)
 	}
 	r.running = nil
 	return cancel
+}
+
+// ends writes down how an attempt ended. Every attempt comes through here once.
+func (r *Request) ends(a *Attempt, o Outcome, v resilience.Verdict, status int, now time.Time) {
+	r.records[a.record].end(o, v, status, now)
+	a.Target.Pulse.end(r.stream, a != r.committed, o == OutcomeFailed && blames(v.Scope), a.start, now)
 }
 
 func (r *Request) failed(ev Event, now time.Time) Action {
@@ -155,8 +162,8 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 	}
 	r.drop(a)
 	a.permit.Failure(ev.Verdict)
+	r.ends(a, OutcomeFailed, ev.Verdict, ev.Status, now)
 	rec := &r.records[a.record]
-	rec.end(OutcomeFailed, ev.Verdict, ev.Status, now)
 	r.last = a.index
 	r.state[a.index].backAt = back(ev.Verdict, now)
 	r.state[a.index].silent = ev.Verdict.Kind == resilience.KindTimeout
@@ -235,6 +242,7 @@ func (r *Request) content(ev Event, now time.Time) Action {
 	default:
 		a.Target.Whole.Add(took)
 	}
+	a.Target.Pulse.content(r.stream, !r.resuming, a.start, now)
 	r.drop(a)
 	cancel := r.dropRunning(now, OutcomeSuperseded)
 	r.committed = a
@@ -258,7 +266,7 @@ func (r *Request) ended(ev Event, now time.Time) Action {
 	default:
 		a.permit.Failure(ev.Verdict)
 	}
-	r.records[a.record].end(out, ev.Verdict, ev.Status, now)
+	r.ends(a, out, ev.Verdict, ev.Status, now)
 	if ev.Resume && blames(ev.Verdict.Scope) && !r.resuming {
 		return r.beginResume(a, ev.Verdict, now)
 	}
@@ -271,7 +279,7 @@ func (r *Request) abandoned(now time.Time) Action {
 	cancel := r.dropRunning(now, OutcomeCanceled)
 	if a := r.committed; a != nil {
 		a.permit.Neutral()
-		r.records[a.record].end(OutcomeCanceled, resilience.Verdict{}, 0, now)
+		r.ends(a, OutcomeCanceled, resilience.Verdict{}, 0, now)
 		cancel = append(cancel, a)
 	}
 	r.over = true
@@ -326,6 +334,9 @@ func (r *Request) woken(ev Event, now time.Time) Action {
 	}
 	for i := range r.state {
 		r.state[i].tried = false
+	}
+	if r.picker != nil {
+		r.picker.Restart()
 	}
 	if kind == patient && now.Before(r.Deadline()) {
 		// The one that was waited for comes first, whatever the order.

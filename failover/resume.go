@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"slices"
 	"time"
 
 	"omniroute/resilience"
@@ -26,7 +25,7 @@ func (r *Request) resume(now time.Time) Action {
 	case !now.Before(r.Deadline()):
 		return r.giveUp(CauseDeadline)
 	}
-	if slices.Contains(r.order, r.last) && !r.done(r.last) {
+	if !r.done(r.last) {
 		if a := r.dispatch(r.last, now, false); a != nil {
 			return Action{Type: Dispatch, Attempt: a}
 		}
@@ -35,18 +34,14 @@ func (r *Request) resume(now time.Time) Action {
 		return Action{Type: Dispatch, Attempt: a}
 	}
 	var at time.Time
-	for _, i := range r.order {
-		if r.done(i) {
-			continue
+	r.each(func(i int, s *resilience.Standing) bool {
+		if !r.state[i].tried && s.Out && s.RetryAfter > 0 {
+			if until := now.Add(s.RetryAfter); at.IsZero() || until.Before(at) {
+				at = until
+			}
 		}
-		x, out := r.plan.Targets[i].Check()
-		if !out || x.RetryAfter == 0 {
-			continue
-		}
-		if until := now.Add(x.RetryAfter); at.IsZero() || until.Before(at) {
-			at = until
-		}
-	}
+		return true
+	})
 	if at.IsZero() || at.Sub(now) > r.patience || !at.Before(r.Deadline()) {
 		return r.giveUp(CauseExhausted)
 	}

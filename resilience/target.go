@@ -8,6 +8,9 @@ import (
 // Key returns the target's names.
 func (t *Target) Key() Key { return t.key }
 
+// Engine returns the engine that the target belongs to.
+func (t *Target) Engine() *Engine { return t.engine }
+
 // Acquire takes a permit for one attempt, or returns an *ExcludedError. While nothing is known
 // against the target it reads no clock and takes no lock.
 func (t *Target) Acquire() (Permit, error) { return t.acquire(false) }

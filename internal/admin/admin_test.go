@@ -242,16 +242,17 @@ func TestExplain(t *testing.T) {
 		if x.Route != "coding" || len(x.Candidates) != 3 {
 			t.Fatalf("%+v", x)
 		}
-		first := x.Candidates[0]
+		// The one that is out comes after its sibling.
+		first := x.Candidates[1]
 		if first.Connection != "main" || first.Eligible || *first.Layer != resilience.LayerConnection || *first.Kind != resilience.KindRateLimit ||
 			first.RetryAfterMs < 59_000 || first.RetryAfterMs > 60_000 || first.Until.IsZero() {
 			t.Errorf("%+v", first)
 		}
-		if second := x.Candidates[1]; !second.Eligible || second.Layer != nil || second.Kind != nil || !second.Until.IsZero() || second.Reason == "" {
+		if second := x.Candidates[0]; !second.Eligible || second.Layer != nil || second.Kind != nil || !second.Until.IsZero() || second.Reason == "" {
 			t.Errorf("%+v", second)
 		}
 	}
-	if r := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding"}`).Candidates[0].Reason; strings.Contains(r, "only this model") {
+	if r := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding"}`).Candidates[1].Reason; strings.Contains(r, "only this model") {
 		t.Errorf("the whole connection is out: %s", r)
 	}
 	w := b.ask("POST", "/admin/v1/explain", `{"model": "codign"}`)

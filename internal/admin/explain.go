@@ -3,6 +3,7 @@ package admin
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"omniroute/internal/catalog"
 	"omniroute/internal/config"
@@ -36,7 +37,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	candidates := route.Explain(to)
+	candidates := route.Explain(to, route.Asked{}, time.Now())
 	nameOneModel(candidates, a.engine.Status())
 	writeJSON(w, http.StatusOK, Explanation{Route: to.Name, Candidates: candidates})
 	return nil

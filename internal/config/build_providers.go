@@ -35,12 +35,15 @@ func (b *builder) providers(n *node) {
 
 func (b *builder) provider(e *entry) *Provider {
 	n := e.value
-	p := &Provider{ID: e.key, Known: catalog.Lookup(e.key), RateLimitScope: classify.RateLimitScope(e.key)}
+	p := &Provider{ID: e.key, Known: catalog.Lookup(e.key), RateLimitScope: classify.RateLimitScope(e.key), Strategy: RoundRobin}
 	if n.bad {
 		return p
 	}
 	if scope := n.get("rate_limit_scope"); scope.ok() {
 		p.RateLimitScope, _ = resilience.ParseScope(scope.text)
+	}
+	if way := n.get("connections_strategy"); way.ok() {
+		p.Strategy = Strategy(way.text)
 	}
 	b.endpoints(e, p)
 	b.models(n.get("models"), p)

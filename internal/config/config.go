@@ -122,11 +122,22 @@ type Combo struct {
 // Strategy says in which order a combo's targets are tried.
 type Strategy string
 
-// The strategies of this version.
+// The strategies. All but Priority choose anew for each request, among those that are eligible.
 const (
 	Priority   Strategy = "priority"    // top to bottom
+	Weighted   Strategy = "weighted"    // by chance, by weight
 	RoundRobin Strategy = "round-robin" // taking turns, by weight
+	LeastBusy  Strategy = "least-busy"  // the fewest calls in flight, by weight
+	Fastest    Strategy = "fastest"     // the shortest time to first content, of two that are drawn
+	Headroom   Strategy = "headroom"    // the most left of its rate limits
+	Cost       Strategy = "cost"        // the cheapest
+	Random     Strategy = "random"      // by chance, all alike
 )
+
+// Strategies returns all of them, as the file has them.
+func Strategies() []string {
+	return []string{string(Priority), string(RoundRobin), string(Weighted), string(LeastBusy), string(Fastest), string(Headroom), string(Cost), string(Random)}
+}
 
 // Target is one entry of a combo: a model of a provider, on one of its connections or on any.
 type Target struct {

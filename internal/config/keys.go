@@ -88,7 +88,10 @@ var providerFields = []field{
 	},
 	{key: "answer_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "The same for answers that do not stream."},
 	{key: "resilience", spec: spec{kind: kindObject, fields: resilienceFields}, doc: "This provider's own numbers, merged over the general ones key by key."},
-	{key: "connections_strategy", spec: spec{kind: kindEnum, enum: []string{"round-robin", "priority"}}, doc: "The order in which sibling connections are tried."},
+	{
+		key: "connections_strategy", spec: spec{kind: kindEnum, enum: Strategies()}, def: "round-robin",
+		doc: "How one of the connections is chosen where any will do: as a combo's strategy, among connections.",
+	},
 }
 
 var modelFields = []field{
@@ -113,8 +116,8 @@ var connectionFields = []field{
 
 var comboFields = append([]field{
 	{
-		key: "strategy", spec: spec{kind: kindEnum, enum: []string{"priority", "round-robin", "weighted", "least-busy", "fastest", "headroom", "cost", "random"}}, def: "priority",
-		doc: "priority tries the targets from top to bottom; round-robin begins each request with the next one, by weight.",
+		key: "strategy", spec: spec{kind: kindEnum, enum: Strategies()}, def: "priority",
+		doc: "How a target is chosen among those that are eligible: priority goes from top to bottom, round-robin takes turns by weight, weighted draws by weight, least-busy takes the one with the fewest calls in flight, fastest the one that answers soonest, random any. When it fails the next one is chosen in the same way.",
 	},
 	{
 		key: "targets", required: true,

@@ -25,6 +25,8 @@ type Provider struct {
 	Headers []Header
 	// Policy is the general policy with the provider's own numbers over it, all defaults filled in.
 	Policy resilience.Policy
+	// Strategy says in which order its connections are tried, where any of them will do. Defaults to RoundRobin.
+	Strategy Strategy
 	// Connections are those that have a key, or need none. Empty when all were left out.
 	Connections []*Connection
 	// LeftOut are the ids of connections whose key came from a variable that is not set.

@@ -113,9 +113,11 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 		limits: &q.Route.Relay, lasting: lasting(q.Asked), started: time.Now(),
 	}
 	x.calls = x.few[:0]
-	order, err := x.prepare(q.Route.Order())
-	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, order, q.Asked.Stream))
+	picker := q.Route.Picker(route.Asked{Stream: q.Asked.Stream})
+	defer q.Route.Done(picker)
+	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, picker, q.Asked.Stream))
 	defer x.finish()
+	err := x.prepare()
 	if err != nil {
 		x.refuse(err)
 		return

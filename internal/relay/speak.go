@@ -24,31 +24,25 @@ type speech struct {
 }
 
 // prepare translates the request for the targets that speak another dialect than the client, and
-// returns the order in which to try those that can take it. Targets that cannot are skipped, and
-// are no attempts. When none is left, the error says why.
-func (x *exchange) prepare(order []int) ([]int, error) {
+// takes those that cannot take it out of the request: they are skipped, and are no attempts. When
+// none is left, the error says why.
+func (x *exchange) prepare() error {
 	x.withoutForeign()
-	targets := x.Route.Plan.Targets
 	if !x.choosy() {
-		return order, nil
+		return nil
 	}
-	if order == nil {
-		order = make([]int, len(targets))
-		for i := range order {
-			order[i] = i
-		}
-	}
-	fit := make([]int, 0, len(order))
 	var source *translate.Source
 	var unread, first error
-	for _, i := range order {
-		t := &targets[i]
+	fit := false
+	for i := range x.Route.Plan.Targets {
+		t := &x.Route.Plan.Targets[i]
 		up := t.Data.(*route.Upstream)
 		if x.Pinned != (resilience.Key{}) && t.Key() != x.Pinned {
+			x.handle.Bar(i)
 			continue
 		}
 		if string(up.Dialect) == x.Dialect.Name() {
-			fit = append(fit, i)
+			fit = true
 			continue
 		}
 		if source == nil && unread == nil {
@@ -60,18 +54,19 @@ func (x *exchange) prepare(order []int) ([]int, error) {
 			err = x.translate(source, up)
 		}
 		if err == nil {
-			fit = append(fit, i)
+			fit = true
 			continue
 		}
 		if first == nil {
 			first = err
 		}
+		x.handle.Bar(i)
 		x.unfit = append(x.unfit, failover.Skip{Key: t.Key(), Unfit: true, Exclusion: resilience.Exclusion{Reason: err.Error()}})
 	}
-	if len(fit) == 0 && first != nil {
-		return nil, first
+	if !fit {
+		return first
 	}
-	return fit, nil
+	return nil
 }
 
 // choosy reports whether there may be targets that cannot take the request as it is.

@@ -1,6 +1,9 @@
 package route
 
 import (
+	"slices"
+	"time"
+
 	"omniroute/failover"
 	"omniroute/resilience"
 )
@@ -26,36 +29,69 @@ type Candidate struct {
 }
 
 // Explain returns every target in the order in which the next request would try them, and whether
-// it would. It asks the gates what a request asks, and changes nothing.
-func Explain(r *Route) []Candidate {
-	order := r.Peek()
-	if order == nil {
-		order = make([]int, len(r.Plan.Targets))
-		for i := range order {
-			order[i] = i
-		}
+// it would. It asks the gates and the strategies what a request asks, and changes nothing.
+func Explain(r *Route, a Asked, now time.Time) []Candidate {
+	picker := r.Peek(a)
+	order := failover.NewRequest(r.Plan, picker, a.Stream).Outlook(now)
+	r.Done(picker)
+	places := r.arrange(order)
+	out := make([]Candidate, 0, len(places))
+	for _, i := range places {
+		out = append(out, describe(&r.Plan.Targets[i], false))
 	}
-	out := make([]Candidate, 0, len(order))
-	eligible := false
-	for _, i := range order {
-		c := candidate(&r.Plan.Targets[i], false)
-		eligible = eligible || c.Eligible
-		out = append(out, c)
-	}
-	if eligible {
+	if len(order) > 0 {
 		return out
 	}
 	// A request without any other target looks after long exclusions sooner.
-	for at, i := range order {
-		if c := candidate(&r.Plan.Targets[i], true); c.Eligible {
-			out[at] = c
+	for i := range r.Plan.Targets {
+		if c := describe(&r.Plan.Targets[i], true); c.Eligible {
+			out[slices.Index(places, i)] = c
 			break
 		}
 	}
 	return out
 }
 
-func candidate(t *failover.Target, alone bool) Candidate {
+// arrange puts the targets that would not be tried among those that would, each where it would be if
+// it were asked last of its siblings. What goes from top to bottom keeps its order.
+func (r *Route) arrange(tried []int) []int {
+	if r.root == nil {
+		all := make([]int, len(r.Plan.Targets))
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	rank := make([]int, len(r.Plan.Targets))
+	for i := range rank {
+		rank[i] = len(tried)
+	}
+	for at, i := range tried {
+		rank[i] = at
+	}
+	return r.root.arrange(rank, make([]int, 0, len(rank)))
+}
+
+func (n *node) arrange(rank, out []int) []int {
+	first := func(k *kid) int { return slices.Min(rank[k.from:k.to]) }
+	kids := make([]*kid, len(n.kids))
+	for i := range n.kids {
+		kids[i] = &n.kids[i]
+	}
+	if n.choose != nil {
+		slices.SortStableFunc(kids, func(a, b *kid) int { return first(a) - first(b) })
+	}
+	for _, k := range kids {
+		if k.node != nil {
+			out = k.node.arrange(rank, out)
+		} else {
+			out = append(out, k.from)
+		}
+	}
+	return out
+}
+
+func describe(t *failover.Target, alone bool) Candidate {
 	key := t.Key()
 	c := Candidate{Provider: key.Provider, Connection: key.Connection, Model: key.Model}
 	x, out, asProbe := t.Standing(alone)

@@ -2,6 +2,7 @@ package route
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,9 +24,12 @@ type Router struct {
 
 	// fixed holds combos and listed names. It is never written after New.
 	fixed map[asked]*Route
-	// turns are the counters of the fixed plans by plan name; a reload hands them on.
-	turns   map[string]*atomic.Uint64
+	// turns are the counters of the fixed plans' nodes, and never written after New; a reload hands
+	// them on, with what was learned and the seed.
+	turns   turns
 	latency *latencies
+	pulses  *pulses
+	seed    uint64
 
 	mu       sync.Mutex
 	onDemand recent[asked, *Route]
@@ -47,7 +51,11 @@ type Route struct {
 	// Plan has the targets, siblings expanded, every one with an *Upstream as its Data.
 	Plan *failover.Plan
 
-	order *rotation
+	root    *node // nil: the plan's own order is all there is
+	nodes   int
+	widest  int // most kids of a node
+	seed    uint64
+	pickers sync.Pool
 }
 
 // Upstream is everything that a dispatch to a target needs. It is the Data of every
@@ -67,23 +75,31 @@ type Upstream struct {
 }
 
 // New makes the router of a configuration. The engine must be configured with EngineConfig(cfg),
-// and on a reload before this. old is the router that this one replaces, nil at the start: its
-// counters and latencies are taken over by name.
+// and on a reload before this. old is the router that this one replaces, nil at the start: what it
+// has counted and learned is taken over by name.
 func New(cfg *config.Config, e *resilience.Engine, old *Router) (*Router, error) {
+	return NewSeeded(cfg, e, old, rand.Uint64())
+}
+
+// NewSeeded is New with the seed of everything that is drawn by chance. A router that replaces
+// another goes on with the other's seed.
+func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint64) (*Router, error) {
 	if cfg == nil || e == nil {
 		return nil, errors.New("a router needs a configuration and an engine")
 	}
 	r := &Router{
-		cfg: cfg, engine: e, fixed: map[asked]*Route{}, turns: map[string]*atomic.Uint64{},
+		cfg: cfg, engine: e, fixed: map[asked]*Route{}, turns: turns{}, seed: seed,
 		onDemand: recent[asked, *Route]{limit: maxOnDemand},
 	}
-	var before map[string]*atomic.Uint64
+	var before turns
 	if old != nil {
-		before, r.latency = old.turns, old.latency
+		before = old.turns
+		r.latency, r.pulses, r.seed = old.latency, old.pulses, old.seed
 	} else {
-		r.latency = newLatencies()
+		r.latency, r.pulses = newLatencies(), newPulses()
 	}
 	r.latency.keep(cfg)
+	r.pulses.keep(cfg)
 	for _, name := range fixedNames(cfg) {
 		var made []*Route
 		for _, d := range catalog.Dialects() {
@@ -93,14 +109,7 @@ func New(cfg *config.Config, e *resilience.Engine, old *Router) (*Router, error)
 			}
 			route := reuse(made, d)
 			if route == nil {
-				turn := r.turns[planName(res)]
-				if turn == nil {
-					if turn = before[planName(res)]; turn == nil {
-						turn = new(atomic.Uint64)
-					}
-					r.turns[planName(res)] = turn
-				}
-				if route, err = r.compile(d, res, turn); err != nil {
+				if route, err = r.compile(d, res, func(node string) *atomic.Uint64 { return r.turns.keep(node, before) }); err != nil {
 					return nil, err
 				}
 				made = append(made, route)
@@ -152,34 +161,11 @@ func (r *Router) Resolve(d catalog.Dialect, name string) (*Route, error) {
 	}
 	// Each begins its turns elsewhere: many names that are asked for once must not all meet the
 	// first connection.
-	turn := r.turns[planName(res)]
-	if turn == nil {
-		turn = new(atomic.Uint64)
-		turn.Store(r.compiled)
-		r.compiled++
-	}
-	route, err := r.compile(d, res, turn)
+	route, err := r.compile(d, res, func(node string) *atomic.Uint64 { return r.turns.find(node, r.compiled) })
 	if err != nil {
 		return nil, err
 	}
+	r.compiled++
 	r.onDemand.put(key, route)
 	return route, nil
-}
-
-// Order returns the order in which this request should try the plan's targets, nil when that is
-// the plan's own. Targets take turns by weight: the entries of a round-robin combo, and the
-// sibling connections of each entry.
-func (r *Route) Order() []int {
-	if r.order == nil {
-		return nil
-	}
-	return r.order.at(r.order.turn.Add(1) - 1)
-}
-
-// Peek returns the order that the next request would get, and changes nothing.
-func (r *Route) Peek() []int {
-	if r.order == nil {
-		return nil
-	}
-	return r.order.at(r.order.turn.Load())
 }

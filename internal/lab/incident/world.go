@@ -110,8 +110,8 @@ func (w *world) plan() error {
 }
 
 // order is the plan's for one more request: the connections of each entry take turns.
-func (p *plan) order() []int {
-	o := make([]int, 0, len(p.Targets))
+func (p *plan) order() failover.Order {
+	o := make(failover.Order, 0, len(p.Targets))
 	for _, siblings := range p.entries {
 		for i := range siblings {
 			o = append(o, siblings[(i+p.turn)%len(siblings)])

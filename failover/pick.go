@@ -1,0 +1,149 @@
+package failover
+
+import (
+	"slices"
+	"time"
+
+	"omniroute/resilience"
+)
+
+// Picker says which target a request tries next. It belongs to one request and is asked anew
+// before each attempt, so that it can go by how things stand then. Without one a request tries
+// the targets in the plan's own order.
+type Picker interface {
+	// Pick returns the place in the plan of the target to try next, one of those that are open,
+	// and -1 when none is.
+	Pick(open *Open, now time.Time) int
+	// Restart says that the request has waited: every target that could be tried may be tried again.
+	Restart()
+}
+
+// Order is the Picker that goes through a plan in a fixed order.
+type Order []int
+
+// Pick returns the first that is open.
+func (o Order) Pick(open *Open, _ time.Time) int {
+	for _, i := range o {
+		if open.Has(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Restart does nothing.
+func (o Order) Restart() {}
+
+// Open tells which targets of its plan a request may try now: those that it has not tried, that
+// could do better than one that refused it, and that no gate excludes. It asks the gates about a
+// few targets at a time, when it is first asked about one of them: one lock and one clock read
+// serve them all, and a healthy first target spares the question about the others.
+type Open struct {
+	request *Request
+	sure    bool // only those about which there is no doubt
+	marks   []mark
+}
+
+type mark uint8
+
+const (
+	unasked mark = iota
+	isOpen
+	isClosed
+)
+
+// atOnce is how many targets are asked about at a time.
+const atOnce = 32
+
+// Has reports whether the target in that place of the plan may be tried.
+func (o *Open) Has(i int) bool {
+	if o.marks[i] == unasked {
+		o.look(i)
+	}
+	return o.marks[i] == isOpen
+}
+
+// Len returns how many targets the plan has.
+func (o *Open) Len() int { return len(o.marks) }
+
+// look asks about a target and those beside it.
+func (o *Open) look(i int) {
+	r := o.request
+	from := i - i%atOnce
+	to := min(from+atOnce, len(o.marks))
+	var room [atOnce]resilience.Standing
+	for k, s := range r.plan.standings(from, to, room[:0]) {
+		state := &r.state[from+k]
+		if s.Out || state.tried || state.unfit || o.sure && s.Probe {
+			o.marks[from+k] = isClosed
+		} else {
+			o.marks[from+k] = isOpen
+		}
+	}
+}
+
+// close says that a target may not be tried after all: somebody else was faster.
+func (o *Open) close(i int) { o.marks[i] = isClosed }
+
+// reset forgets what the gates have said.
+func (o *Open) reset(r *Request, sure bool) {
+	o.request, o.sure = r, sure
+	clear(o.marks)
+}
+
+// standings asks the gates of the plan's targets from one place up to another.
+func (p *Plan) standings(from, to int, into []resilience.Standing) []resilience.Standing {
+	if from == to {
+		return into[:0]
+	}
+	return p.gates[from].Engine().Standings(p.gates[from:to], false, into)
+}
+
+// each calls f with the standing of every target that the request may still make use of, until
+// it returns false.
+func (r *Request) each(f func(i int, s *resilience.Standing) bool) {
+	var room [atOnce]resilience.Standing
+	for from := 0; from < len(r.state); from += atOnce {
+		standings := r.plan.standings(from, min(from+atOnce, len(r.state)), room[:0])
+		for k := range standings {
+			if !r.state[from+k].unfit && !f(from+k, &standings[k]) {
+				return
+			}
+		}
+	}
+}
+
+// pick returns the target to try next, -1 when none is open.
+func (r *Request) pick(now time.Time) int {
+	if r.picker != nil {
+		return r.picker.Pick(&r.open, now)
+	}
+	for i := range r.state {
+		// What was tried need not be asked about.
+		if s := &r.state[i]; !s.tried && !s.unfit && r.open.Has(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Bar takes a target out of the request before it begins, as if it were not in the plan.
+func (r *Request) Bar(i int) {
+	s := &r.state[i]
+	if !s.barred {
+		r.left--
+	}
+	s.barred, s.unfit = true, true
+}
+
+// Outlook returns the places of the plan's targets that the request would try, in their order, if
+// every attempt failed and changed nothing else. It changes nothing. The request must not have begun.
+func (r *Request) Outlook(now time.Time) []int {
+	var order []int
+	r.open.reset(r, false)
+	for i := r.pick(now); i >= 0; i = r.pick(now) {
+		order = append(order, i)
+		r.open.close(i)
+	}
+	return slices.Clip(order)
+}

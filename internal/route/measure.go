@@ -1,0 +1,71 @@
+package route
+
+import (
+	"math"
+	"time"
+
+	"omniroute/failover"
+	"omniroute/internal/config"
+)
+
+// measure returns what a strategy goes by at a target, the lower the better, and NaN where nothing
+// is known. It reads how things stand and changes nothing.
+type measure func(t *failover.Target, a *Asked, now time.Time) float64
+
+// measures are those of the strategies that go by any.
+var measures = map[config.Strategy]measure{
+	config.LeastBusy: func(t *failover.Target, _ *Asked, now time.Time) float64 { return t.Pulse.Busy(now) },
+	config.Fastest: func(t *failover.Target, a *Asked, now time.Time) float64 {
+		took, _, known := t.Pulse.FirstContent(a.Stream, now)
+		if !known {
+			return math.NaN()
+		}
+		return float64(took)
+	},
+	config.Headroom: func(t *failover.Target, _ *Asked, now time.Time) float64 {
+		if t.Headroom == nil {
+			return math.NaN()
+		}
+		left, known := t.Headroom.Headroom(now)
+		if !known {
+			return math.NaN()
+		}
+		return 1 - min(max(left, 0), 1)
+	},
+}
+
+// What fastest waits for before it looks again at a target that others were preferred to: as long
+// since it was last heard of, and as many requests that might have gone there.
+const (
+	staleAfter = 30 * time.Second
+	staleTurns = 40
+)
+
+// weigh makes a candidate of a kid by its best target that is open, and returns false when none is.
+func (p *Picker) weigh(n *node, k int, open *failover.Open, now time.Time) (candidate, bool) {
+	kid := &n.kids[k]
+	c := candidate{kid: k, weight: kid.weight, value: math.NaN()}
+	found := false
+	for i := kid.from; i < kid.to; i++ {
+		if !open.Has(i) {
+			continue
+		}
+		t := &p.route.Plan.Targets[i]
+		if n.measure == nil {
+			return c, true
+		}
+		v, failures := n.measure(t, &p.asked, now), 0.0
+		if n.way != config.LeastBusy { // there they are counted already
+			failures = t.Pulse.Failures(now)
+		}
+		if !found || v*(1+failures) < c.value*(1+c.failures) || math.IsNaN(c.value) && !math.IsNaN(v) {
+			c.value, c.failures = v, failures
+			if n.way == config.Fastest {
+				_, last, known := t.Pulse.FirstContent(p.asked.Stream, now)
+				c.stale = known && now.Sub(last) >= staleAfter
+			}
+		}
+		found = true
+	}
+	return c, found
+}

@@ -1,0 +1,143 @@
+package route
+
+import (
+	"time"
+
+	"omniroute/failover"
+	"omniroute/internal/config"
+)
+
+// Asked is what the choice of a target depends on, of a request.
+type Asked struct {
+	// Stream says that the client wants a stream.
+	Stream bool
+}
+
+// Picker chooses the targets of one request: from the top of the plan down, at each node by its
+// strategy among the kids of which a target is eligible. It stays with a kid as long as that has
+// eligible targets, so that siblings come before everything else.
+type Picker struct {
+	route  *Route
+	asked  Asked
+	peek   bool // takes no turn
+	states []nodeState
+	room   []candidate
+}
+
+// nodeState is what one request knows of a node.
+type nodeState struct {
+	draw
+	number  uint64 // the turn as it was taken
+	begun   bool
+	current int // the kid that is being tried, -1 when none is
+}
+
+// Picker returns the picker of a request, nil where the plan's own order is all there is. It must be
+// given back to Done.
+func (r *Route) Picker(a Asked) failover.Picker { return r.picker(a, false) }
+
+// Peek returns a picker that picks what the next request's would, and changes nothing.
+func (r *Route) Peek(a Asked) failover.Picker { return r.picker(a, true) }
+
+func (r *Route) picker(a Asked, peek bool) failover.Picker {
+	if r.root == nil {
+		return nil
+	}
+	p, _ := r.pickers.Get().(*Picker)
+	if p == nil {
+		p = &Picker{route: r, states: make([]nodeState, r.nodes), room: make([]candidate, 0, r.widest)}
+	}
+	p.asked, p.peek = a, peek
+	clear(p.states)
+	p.Restart()
+	return p
+}
+
+// Done takes back a picker that nobody asks any more.
+func (r *Route) Done(p failover.Picker) {
+	if p, ok := p.(*Picker); ok {
+		r.pickers.Put(p)
+	}
+}
+
+// Restart lets every node choose anew; the request's turns stay its own.
+func (p *Picker) Restart() {
+	for i := range p.states {
+		p.states[i].current = -1
+	}
+}
+
+// Pick returns the target to try next, -1 when none is open.
+func (p *Picker) Pick(open *failover.Open, now time.Time) int { return p.at(p.route.root, open, now) }
+
+func (p *Picker) at(n *node, open *failover.Open, now time.Time) int {
+	if n.choose == nil {
+		for k := range n.kids {
+			if i := p.below(&n.kids[k], open, now); i >= 0 {
+				return i
+			}
+		}
+		return -1
+	}
+	s := &p.states[n.id]
+	if s.current >= 0 {
+		if i := p.below(&n.kids[s.current], open, now); i >= 0 {
+			return i
+		}
+	}
+	cs := p.room[:0]
+	for k := range n.kids {
+		if c, ok := p.weigh(n, k, open, now); ok {
+			cs = append(cs, c)
+		}
+	}
+	if len(cs) == 0 {
+		s.current = -1
+		return -1
+	}
+	p.begin(n, s)
+	if n.seen != nil {
+		for i := range cs {
+			cs[i].stale = cs[i].stale && n.rested(cs[i].kid, s.number) >= staleTurns
+		}
+	}
+	s.current = n.choose(cs, &s.draw)
+	if !p.peek {
+		n.taken(s.current, s.number)
+	}
+	return p.below(&n.kids[s.current], open, now)
+}
+
+// begin takes the request's turn at a node, once.
+func (p *Picker) begin(n *node, s *nodeState) {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	if p.peek {
+		s.number = n.turn.Load()
+	} else {
+		s.number = n.turn.Add(1) - 1
+	}
+	s.draw = draw{s.number, newRandom(p.route.seed, n.salt, s.number)}
+}
+
+func (p *Picker) below(k *kid, open *failover.Open, now time.Time) int {
+	switch {
+	case k.node != nil:
+		return p.at(k.node, open, now)
+	case open.Has(k.from):
+		return k.from
+	}
+	return -1
+}
+
+// fixed reports whether nothing is ever chosen at a node or below it.
+func fixed(n *node) bool {
+	for i := range n.kids {
+		if k := &n.kids[i]; k.node != nil && !fixed(k.node) {
+			return false
+		}
+	}
+	return n.way == config.Priority || len(n.kids) < 2
+}
