@@ -18,7 +18,8 @@ const (
 	// 8 MiB of data and room for its framing.
 	DefaultMaxEvent = 8<<20 + 1<<10
 
-	startBuf = 4 << 10  // what an idle stream costs
+	startBuf = 512      // what an idle stream costs: events of models are smaller
+	busyBuf  = 4 << 10  // what a stream gets that brings more at a time than its buffer holds
 	keepBuf  = 64 << 10 // a larger buffer is given back as soon as its block is done
 	calm     = 16       // a smaller one after so many blocks that needed a quarter of it
 
@@ -47,14 +48,16 @@ type Reader struct {
 	swallowLF  bool // the last byte read was a CR: an LF that follows belongs to it
 	begun      bool // the byte order mark was looked for
 
-	quiet int // blocks in a row that left most of the buffer unused
+	got   int  // bytes that the last read brought
+	full  bool // it filled most of the buffer, so that more may have been there
+	quiet int  // blocks in a row that left most of the buffer unused
 	event Event
 	data  []byte // scratch for events of several data lines
 	err   error
 }
 
 // NewReader returns a Reader with the default limit. It reads no further ahead than its
-// buffer of 4 KiB, or what the block at hand needs.
+// buffer of at most 4 KiB, or what the block at hand needs.
 func NewReader(src io.Reader) *Reader { return NewReaderSize(src, DefaultMaxEvent) }
 
 // NewReaderSize returns a Reader that takes blocks of at most maxEvent bytes, the blank
@@ -165,9 +168,13 @@ func (r *Reader) finish() (*Event, error) {
 
 // fill reads once and turns the line ends of what came into LF.
 func (r *Reader) fill() {
+	if r.full && len(r.buf) < busyBuf {
+		r.move(make([]byte, 2*len(r.buf)))
+	}
 	r.grow(1)
 	for range maxEmptyReads {
 		n, err := r.src.Read(r.buf[r.end:])
+		r.got, r.full = n, n == len(r.buf)-r.end && n >= len(r.buf)/2
 		if n > 0 {
 			r.end += r.normalise(r.buf[r.end : r.end+n])
 		}
@@ -236,7 +243,7 @@ func (r *Reader) release() {
 	if len(r.buf) <= startBuf {
 		return
 	}
-	if len(r.event.Raw) > len(r.buf)/4 {
+	if len(r.event.Raw) > len(r.buf)/4 || len(r.buf) <= busyBuf && r.got > startBuf {
 		r.quiet = 0
 	} else {
 		r.quiet++

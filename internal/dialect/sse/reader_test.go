@@ -201,6 +201,57 @@ func TestMemoryGoesBack(t *testing.T) {
 	}
 }
 
+// TestBuffersFollowTheStream counts what a stream of small events keeps that comes slowly, and one
+// that comes faster than it is read.
+func TestBuffersFollowTheStream(t *testing.T) {
+	t.Parallel()
+	const event = "data: {\"choices\":[{\"delta\":{\"content\":\"a word\"}}]}\n\n"
+	burst := strings.Repeat(event, 1000)
+	all := []string{event, event, burst, event}
+	for range 2 * calm {
+		all = append(all, event)
+	}
+	src := &parts{left: all}
+	r := NewReader(src)
+	slow, fast := 0, 0
+	for {
+		_, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case len(src.left) == 0: // the end of the calm after the burst
+		case len(src.left) == len(all)-1:
+			slow = max(slow, len(r.buf))
+		default:
+			fast = max(fast, len(r.buf))
+		}
+		if len(src.left) == 1 && len(r.buf) != startBuf {
+			t.Errorf("%d bytes are kept after the burst", len(r.buf))
+		}
+	}
+	if slow != startBuf || fast != busyBuf {
+		t.Errorf("a slow stream keeps %d bytes, a fast one %d; want %d and %d", slow, fast, startBuf, busyBuf)
+	}
+}
+
+// parts gives each part in reads of its own.
+type parts struct{ left []string }
+
+func (p *parts) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.left[0])
+	if p.left[0] = p.left[0][n:]; p.left[0] == "" {
+		p.left = p.left[1:]
+	}
+	return n, nil
+}
+
 func TestNoProgress(t *testing.T) {
 	t.Parallel()
 	if _, err := NewReader(silent{}).Next(); !errors.Is(err, io.ErrNoProgress) {
