@@ -49,6 +49,13 @@ type Terminator interface {
 	Terminator() []byte
 }
 
+// Framer is implemented by dialects whose official clients need more of an event than its data, or
+// bear less, and whose upstreams frame theirs otherwise at times.
+type Framer interface {
+	// Frame makes the event's Raw what clients need. It leaves an event alone that is well framed.
+	Frame(*sse.Event)
+}
+
 // ErrorContentType is the content type of every ErrorBody.
 const ErrorContentType = "application/json"
 

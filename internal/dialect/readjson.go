@@ -50,6 +50,12 @@ func ReadJSON(op Operation, path string, body []byte) (*Request, error) {
 				}
 				s.Skip()
 			}
+		case "messages":
+			r.HasMessages = true
+			s.Skip()
+		case "input":
+			r.HasInput = true
+			s.Skip()
 		default:
 			s.Skip()
 		}

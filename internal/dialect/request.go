@@ -29,6 +29,10 @@ type Request struct {
 	// Stream: the client wants events. IncludeUsage: it wants usage in a last event.
 	Stream, IncludeUsage bool
 
+	// HasMessages and HasInput say which members the body has at the top level: the conversation
+	// of a chat, and that of a Responses request.
+	HasMessages, HasInput bool
+
 	// PathModel is where Path names the model, zero when it does not, and BodyModels where
 	// Body does: each value of that member at the top level, quotes included,
 	// or each form field of that name.

@@ -16,6 +16,8 @@ import (
 
 	"omniroute/internal/config"
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/neutral"
+	"omniroute/internal/dialect/translate"
 	"omniroute/internal/relay"
 )
 
@@ -192,6 +194,9 @@ func readJSON(d dialect.Dialect, r *http.Request, body []byte) (*dialect.Request
 	if err == nil && asked.Stream && d == google && r.URL.Query().Get("alt") != "sse" {
 		return nil, &dialect.RequestError{Param: "alt", Offset: -1, Message: "Streams are sent as server-sent events here; add ?alt=sse to the URL."}
 	}
+	if err == nil && d == chat {
+		return translate.AsChat(asked)
+	}
 	return asked, err
 }
 
@@ -202,6 +207,9 @@ func refusal(err error) *dialect.ErrorReport {
 	}
 	if e, ok := errors.AsType[*config.NotFoundError](err); ok {
 		return &dialect.ErrorReport{Code: dialect.CodeModelNotFound, Param: "model", Message: e.Error()}
+	}
+	if e, ok := errors.AsType[*neutral.UnsupportedError](err); ok {
+		return &dialect.ErrorReport{Status: http.StatusBadRequest, Code: "unsupported_parameter", Param: e.Field, Message: e.Error()}
 	}
 	return &dialect.ErrorReport{Status: http.StatusBadRequest, Message: err.Error()}
 }

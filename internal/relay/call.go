@@ -42,8 +42,9 @@ type call struct {
 	asked       *dialect.Request
 	translation *translate.Translation
 	words       *translate.Stream
-	reused      bool    // the transport's connection had carried a request before
-	body        *Buffer // of the request, as long as the call may send it
+	framer      dialect.Framer // of the client's own dialect, nil where there is none
+	reused      bool           // the transport's connection had carried a request before
+	body        *Buffer        // of the request, as long as the call may send it
 
 	resp   *http.Response
 	status int
@@ -153,7 +154,19 @@ func (c *call) refused(body io.Reader) resilience.Verdict {
 	c.shorten(errorBodyWait)
 	text, err := io.ReadAll(io.LimitReader(body, maxError))
 	c.readFault(text)
-	return c.judge(classify.PhaseBody, text, err) // the status outranks the error
+	v := c.judge(classify.PhaseBody, text, err) // the status outranks the error
+	if c.asked.Operation == dialect.OpCount && noSuchCall(c.status) && v.Kind != resilience.KindModelNotFound {
+		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetryElsewhere: true, Rule: ruleNoCount}
+	}
+	return v
+}
+
+// ruleNoCount stands in the verdict on an upstream that has no count of tokens. Many of Anthropic's
+// dialect have none, agents ask for several at once, and it says nothing of the answers.
+const ruleNoCount = "relay.no_count"
+
+func noSuchCall(status int) bool {
+	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented
 }
 
 // readFault keeps what an error envelope says, without the key that some upstreams repeat in it.
@@ -262,6 +275,7 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 			return c.judge(classify.PhaseFirstEvent, c.said(said, nil), &classify.CutError{Err: err})
 		}
 		o := c.stream.Observe(ev)
+		c.frame(ev)
 		c.last = o
 		switch {
 		case o.Error:

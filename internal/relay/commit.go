@@ -123,6 +123,7 @@ func (x *exchange) beginStream(c *call) {
 func (x *exchange) judged(c *call, ev *sse.Event) bool {
 	o := &c.last
 	*o = c.stream.Observe(ev)
+	c.frame(ev)
 	if o.Finish != dialect.FinishNone || o.Content {
 		x.progress(c, o)
 	}

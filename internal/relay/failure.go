@@ -166,6 +166,8 @@ func (x *exchange) requestFault(out *dialect.ErrorReport, first *failover.Record
 		out.Code = first.Verdict.Kind.String()
 	}
 	switch s := first.Status; {
+	case first.Verdict.Rule == ruleNoCount: // clients that hear this count by themselves
+		out.Status = http.StatusNotFound
 	case s >= 400 && s < 500 && s != 401 && s != 403 && s != 407 && s != 408 && s != 429:
 		out.Status = s
 	case first.Verdict.Kind == resilience.KindTooLarge:

@@ -10,6 +10,7 @@ import (
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/neutral"
 	"omniroute/internal/dialect/openai"
+	"omniroute/internal/dialect/sse"
 	"omniroute/internal/dialect/translate"
 	"omniroute/internal/route"
 	"omniroute/resilience"
@@ -125,6 +126,7 @@ func (c *call) speak() {
 		if x.passed != nil {
 			c.asked = x.passed
 		}
+		c.framer, _ = x.Dialect.(dialect.Framer)
 		return
 	}
 	c.translation = x.speech(c.up).made.Again()
@@ -150,6 +152,13 @@ func (c *call) inClientsWords() error {
 
 // hear keeps what an event up to the first content is to a client of another dialect.
 func (c *call) hear(words []byte) { c.translated = append(c.translated, words...) }
+
+// frame makes good what an upstream of the client's own dialect has left out around an event.
+func (c *call) frame(ev *sse.Event) {
+	if c.framer != nil {
+		c.framer.Frame(ev)
+	}
+}
 
 // passFirst passes on what was held back up to the first content.
 func (x *exchange) passFirst(c *call) bool {

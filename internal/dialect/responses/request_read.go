@@ -17,6 +17,9 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 	if err := neutral.DecodeRequest(asked.Body, &in); err != nil {
 		return nil, err
 	}
+	if in.Input == nil && asked.HasMessages {
+		return nil, &dialect.RequestError{Param: "messages", Offset: -1, Message: "The field messages is none of a Responses request: send it as input, or send the request to /v1/chat/completions."}
+	}
 	out := &neutral.Request{Operation: asked.Operation, Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxOutputTokens,
 		Temperature: in.Temperature, TopP: in.TopP, User: in.User, Key: in.PromptCacheKey}
 	if out.User == "" {

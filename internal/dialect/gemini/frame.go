@@ -1,0 +1,26 @@
+package gemini
+
+import (
+	"bytes"
+
+	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/sse"
+)
+
+var _ dialect.Framer = Dialect{}
+
+// Frame leaves nothing of an event but one line of data: official clients fail on names, ids and
+// comments.
+func (Dialect) Frame(ev *sse.Event) {
+	if !ev.HasData || len(ev.Raw) == 0 || bytes.HasPrefix(ev.Raw, []byte("data:")) && bytes.IndexByte(ev.Raw, '\n') == len(ev.Raw)-2 {
+		return
+	}
+	raw := append(make([]byte, 0, len(ev.Data)+8), "data: "...)
+	for _, c := range ev.Data {
+		if c == '\n' { // white space between the lines of a JSON text
+			c = ' '
+		}
+		raw = append(raw, c)
+	}
+	ev.Raw = append(raw, "\n\n"...)
+}
