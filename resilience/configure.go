@@ -101,6 +101,7 @@ func (e *Engine) Configure(c Config) error {
 			e.adopt(Key{Provider: name, Connection: pc.ID}, pc)
 		}
 	}
+	e.installKnown()
 	return nil
 }
 

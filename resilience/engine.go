@@ -56,6 +56,7 @@ type Engine struct {
 
 	bus     bus
 	persist persistence
+	share   *sharing // with a shared store; nil else
 }
 
 const (
@@ -119,6 +120,9 @@ func New(o Options) (*Engine, error) {
 	e.seq.Store(1)
 	e.bus.init(o.History, o.OnEvent)
 	e.persist.init()
+	if s, ok := o.Store.(Shared); ok {
+		e.share = newSharing(s, e.start)
+	}
 	e.local.runs = map[string]*dialRun{}
 	if err := e.Configure(o.Config); err != nil {
 		return nil, err

@@ -30,6 +30,8 @@ const (
 	EventLocalOutageEnded    EventType = "local_outage_ended"
 	EventPersistenceDegraded EventType = "persistence_degraded"
 	EventPersistenceOK       EventType = "persistence_ok"
+	EventClusterIsolated     EventType = "cluster_isolated"
+	EventClusterJoined       EventType = "cluster_joined"
 )
 
 // Event is one transition.

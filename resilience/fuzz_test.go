@@ -187,9 +187,9 @@ func FuzzRestore(f *testing.F) {
 		}
 		e.RecordSuccess(target("p/a/m"))
 		for id := range e.persist.stored {
-			if again, ok := e.record(id, clock.Now()); ok {
+			if again, ok := e.record(id, edge{clock.Now(), clock.Now().Sub(e.start)}); ok {
 				two, _ := load(again)
-				got, ok := two.record(id, clock.Now())
+				got, ok := two.record(id, edge{clock.Now(), clock.Now().Sub(two.start)})
 				if ok && got != again {
 					t.Fatalf("stored, loaded and stored again\n%+v became\n%+v", again, got)
 				}

@@ -118,6 +118,10 @@ func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 	e.mu.Lock()
 	defer e.unlock()
 	seq, now := e.tick(), e.now()
+	if e.share != nil {
+		e.dirty(RecordID{LayerNone, key})
+		defer e.share.proving(now, nil)()
+	}
 	var n ResetCount
 	for k, d := range e.domains {
 		if key.Contains(k) {

@@ -148,6 +148,9 @@ func (p Permit) Success() {
 			p.t.succeed(p)
 		}
 		p.t.mend()
+		if p.lease != 0 {
+			p.t.engine.ended(p)
+		}
 	}
 }
 

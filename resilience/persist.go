@@ -56,7 +56,11 @@ func (s *persistence) health(store bool, clock time.Time) string {
 }
 
 func (e *Engine) dirty(id RecordID) {
-	if e.opts.Store == nil {
+	switch {
+	case e.opts.Store == nil:
+		return
+	case e.share != nil:
+		e.share.note(id, e.now())
 		return
 	}
 	e.persist.changed[id] = struct{}{}
@@ -77,7 +81,11 @@ func (e *Engine) startPersistence(ctx context.Context) error {
 	done, first := make(chan struct{}), make(chan struct{})
 	e.persist.stop, e.persist.done = stop, done
 	e.mu.Unlock()
-	go e.run(life, done, first)
+	if e.share != nil {
+		go e.runShared(life, done, first)
+	} else {
+		go e.run(life, done, first)
+	}
 	if e.opts.Store == nil {
 		return nil
 	}
@@ -110,13 +118,20 @@ func (e *Engine) stopPersistence(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the last changes were not stored, since the store does not return: %w", ctx.Err())
 	}
-	if e.opts.Store == nil {
-		return nil
-	}
-	if err := e.sync(ctx); err != nil {
+	if err := e.lastWrite(ctx); err != nil {
 		return fmt.Errorf("the last changes were not stored: %w", err)
 	}
 	return nil
+}
+
+func (e *Engine) lastWrite(ctx context.Context) error {
+	switch {
+	case e.opts.Store == nil:
+		return nil
+	case e.share != nil:
+		return e.leave(ctx)
+	}
+	return e.sync(ctx)
 }
 
 // run loads, writes changes and sweeps until life ends, and with it a call in flight.
@@ -194,7 +209,7 @@ func (e *Engine) flush(ctx context.Context) (more bool, err error) {
 		}
 		ids = append(ids, id)
 		delete(e.persist.changed, id)
-		r, ok := e.record(id, clock)
+		r, ok := e.record(id, edge{clock, clock.Sub(e.start)})
 		_, stored := e.persist.stored[id]
 		switch {
 		case ok:

@@ -84,8 +84,7 @@ func (x edge) deadline(ms int64, limit time.Duration) instant {
 }
 
 // record returns the row of one gate, and false where there is nothing to keep.
-func (e *Engine) record(id RecordID, clock time.Time) (Record, bool) {
-	x := edge{clock, clock.Sub(e.start)}
+func (e *Engine) record(id RecordID, x edge) (Record, bool) {
 	switch id.Layer {
 	case LayerBreaker:
 		if d := e.domains[id.Key]; d != nil {
@@ -107,7 +106,7 @@ func (e *Engine) record(id RecordID, clock time.Time) (Record, bool) {
 		if o := e.operator[id.Key]; !o.zero() {
 			d, _ := json.Marshal(detail{Reason: o.reason})
 			return Record{Layer: id.Layer, Key: id.Key, State: "excluded", SinceMs: x.ms(o.since),
-				UntilMs: x.deadlineMs(o.until), UpdatedMs: clock.UnixMilli(), Detail: string(d)}, true
+				UntilMs: x.deadlineMs(o.until), UpdatedMs: x.clock.UnixMilli(), Detail: string(d)}, true
 		}
 	}
 	return Record{}, false

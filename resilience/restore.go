@@ -6,8 +6,7 @@ import "time"
 // is repaired.
 func (e *Engine) restore(r Record, clock time.Time) {
 	x := edge{clock, clock.Sub(e.start)}
-	d, err := parseDetail(r.Detail)
-	bad := err != nil
+	d, _ := parseDetail(r.Detail)
 	if r.Key.Provider == "" || !e.known(r.Key) && !e.alone(r.ID()) {
 		e.dirty(r.ID())
 		return
@@ -16,18 +15,30 @@ func (e *Engine) restore(r Record, clock time.Time) {
 		e.restoreOperator(r, d, x)
 		return
 	}
-	excluded := r.SinceMs != 0 || r.UntilMs != 0
-	named := r.State == string(Open) || r.State == string(HalfOpen) || r.State == "cooling" || r.State == "locked" || r.State == "quarantined"
-	if bad || named && !excluded || excluded && r.UntilMs == 0 && !d.Quarantined {
+	p := e.policyAt(r.Key)
+	g, ok := e.gateFrom(r, x)
+	if !ok {
 		e.emit(Event{Type: EventRepaired, Layer: r.Layer, Key: r.Key, Cause: "a stored exclusion without a time"})
 		e.dirty(r.ID())
 		return
+	}
+	e.place(r, g, d, p, x)
+}
+
+// gateFrom reads a stored gate. It is false for an exclusion without a time, or a detail that
+// nobody can read.
+func (e *Engine) gateFrom(r Record, x edge) (g gate, ok bool) {
+	d, err := parseDetail(r.Detail)
+	excluded := r.SinceMs != 0 || r.UntilMs != 0
+	named := r.State == string(Open) || r.State == string(HalfOpen) || r.State == "cooling" || r.State == "locked" || r.State == "quarantined"
+	if err != nil || named && !excluded || excluded && r.UntilMs == 0 && !d.Quarantined {
+		return g, false
 	}
 	p := e.policyAt(r.Key)
 	if r.Kind >= kindCount {
 		r.Kind = KindUnknown
 	}
-	g := gate{excluded: excluded, quarantined: d.Quarantined, kind: r.Kind, rule: d.Rule, failures: max(r.Failures, 0),
+	g = gate{excluded: excluded, quarantined: d.Quarantined, kind: r.Kind, rule: d.Rule, failures: max(r.Failures, 0),
 		level: min(max(r.Level, 0), p.Cooldown.MaxLevel), lastFailure: x.instant(d.FailedMs), broken: min(max(d.Broken, 0), max(r.Failures, 0)),
 		base: time.Duration(d.BaseMs) * time.Millisecond}
 	if excluded {
@@ -41,7 +52,13 @@ func (e *Engine) restore(r Record, clock time.Time) {
 			g.lastFailure = g.since
 		}
 	}
-	e.place(r, g, d, p, x)
+	switch r.Layer {
+	case LayerBreaker:
+		g.breakerState = breakerFrom(g, d, x)
+	case LayerModel:
+		g.lockoutState = lockoutFrom(g, r, d, x)
+	}
+	return g, true
 }
 
 // alone reports whether the record is that of a breaker that is used without a configuration.
@@ -80,7 +97,7 @@ func (e *Engine) place(r Record, g gate, d detail, p *Policy, x edge) {
 	}
 	switch r.Layer {
 	case LayerBreaker:
-		e.placeBreaker(r, g, d, x)
+		e.placeBreaker(r, g)
 	case LayerConnection:
 		if r.Key.Model != "" {
 			t := e.target(r.Key)
@@ -101,27 +118,37 @@ func (e *Engine) place(r Record, g gate, d detail, p *Policy, x edge) {
 		}
 		e.refreshConn(c)
 	case LayerModel:
-		g.lockoutState = &lockoutState{locked: r.State == "locked", lock: max(time.Duration(r.LockoutMs)*time.Millisecond, 0)}
-		if len(d.RecentMs) == 0 && g.failures == 1 {
-			g.recent = []instant{g.lastFailure}
-		}
-		if len(d.RecentMs) > 0 {
-			g.recent = make([]instant, 0, len(d.RecentMs))
-		}
-		for _, ms := range d.RecentMs {
-			g.recent = append(g.recent, x.instant(ms))
-		}
 		t := e.target(r.Key)
 		t.lock = merged(t.lock, g)
 		e.refreshTarget(t)
 	}
 }
 
-func (e *Engine) placeBreaker(r Record, g gate, d detail, x edge) {
+func (e *Engine) placeBreaker(r Record, g gate) {
 	if r.Key != e.domainKey(r.Key) {
 		e.dirty(r.ID()) // the connection shares its provider's breaker now
 		return
 	}
+	dom := e.domain(r.Key)
+	dom.breaker = merged(dom.breaker, g)
+	e.refreshDomain(dom)
+}
+
+func lockoutFrom(g gate, r Record, d detail, x edge) *lockoutState {
+	s := &lockoutState{locked: r.State == "locked", lock: max(time.Duration(r.LockoutMs)*time.Millisecond, 0)}
+	if len(d.RecentMs) == 0 && g.failures == 1 {
+		s.recent = []instant{g.lastFailure}
+	}
+	if len(d.RecentMs) > 0 {
+		s.recent = make([]instant, 0, len(d.RecentMs))
+	}
+	for _, ms := range d.RecentMs {
+		s.recent = append(s.recent, x.instant(ms))
+	}
+	return s
+}
+
+func breakerFrom(g gate, d detail, x edge) *breakerState {
 	s := &breakerState{early: max(d.Early, 0), cycles: max(d.Cycles, 0), successes: max(d.Successes, 0),
 		suspected: d.Suspected, earlyAt: never}
 	if g.excluded && d.EarlyMs != 0 {
@@ -136,10 +163,7 @@ func (e *Engine) placeBreaker(r Record, g gate, d detail, x edge) {
 	for _, m := range d.Moved {
 		s.moved = append(s.moved, movedModel{m.Model, x.instant(m.FailedMs)})
 	}
-	g.breakerState = s
-	dom := e.domain(r.Key)
-	dom.breaker = merged(dom.breaker, g)
-	e.refreshDomain(dom)
+	return s
 }
 
 // merged joins what this process learned while the store could not be read with what was stored

@@ -17,6 +17,12 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 	d, c := t.dom, t.conn
 	now := e.now()
 	e.local.success(e, d.endpoint, seq)
+	guard, counts := e.share.heed(lease, now)
+	if !counts {
+		e.releaseLocked(t, lease)
+		return
+	}
+	defer e.share.evidence(guard)()
 	cause := "success"
 	if lease != 0 {
 		cause = "probe_success"
@@ -105,8 +111,10 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 	if v.Scope >= ScopeModel && v.Scope <= ScopeProvider {
 		t.conn.lastError = &LastError{Kind: v.Kind, Rule: v.Rule, At: Timestamp{clock}}
 	}
-	if p.mode != rechecking { // a failed recheck changes nothing
-		now := clock.Sub(e.start)
+	now := clock.Sub(e.start)
+	guard, counts := e.share.heed(p.lease, now)
+	if p.mode != rechecking && counts { // a failed recheck changes nothing
+		defer e.share.evidence(guard)()
 		hint, clamped := honoured(v, t.dom.policy, clock)
 		v.Scope = bounded(v.Scope, t.key)
 		r := report{
@@ -122,6 +130,7 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 		e.bus.clamped = false
 	}
 	e.releaseLocked(t, p.lease)
+	e.share.forget(p.lease)
 }
 
 // hear applies law V11: which gate hears which verdict.
@@ -217,12 +226,24 @@ func (e *Engine) release(p Permit, waited bool) {
 		e.setBreaker(t.dom, t.dom.breaker.overtaken(p.lease, t.dom.policy, e.now()), "overtaken")
 	}
 	e.releaseLocked(t, p.lease)
+	e.share.forget(p.lease)
+}
+
+// ended hears that a probe's answer has ended well.
+func (e *Engine) ended(p Permit) {
+	if p.lease&guarded == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.unlock()
+	e.share.forget(p.lease)
 }
 
 func (e *Engine) releaseLocked(t *Target, lease uint64) {
 	if lease == 0 {
 		return
 	}
+	e.share.settled(lease)
 	if t.dom.breaker.knows(lease) {
 		e.setBreaker(t.dom, t.dom.breaker.release(lease), "released")
 	}

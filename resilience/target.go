@@ -134,6 +134,9 @@ func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]
 			}
 		}
 	}
+	if e.share.active() {
+		e.share.claim(t, &answers, now)
+	}
 	kind, strictest := free, -1
 	var next instant
 	held := true
@@ -205,6 +208,14 @@ func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
 		return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
 	}
 	now := clock.Sub(e.start)
+	lent := kind != free && e.share.active()
+	if lent {
+		if ids := e.share.unclaimed(t, answers, now); ids != nil {
+			e.share.want(ids) // nobody waits for the network: until it has answered, somebody probes
+			x, _, _ = t.decide(alone, clock)
+			return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
+		}
+	}
 	e.forgetStale(t, now)
 	t.dom.count()
 	permit := newPermit(t, e.date)
@@ -217,6 +228,10 @@ func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
 	}
 	e.lastID++
 	permit.lease = e.lastID
+	if lent {
+		permit.lease |= guarded
+		e.share.guard(permit.lease, t, answers, now)
+	}
 	p := t.dom.policy
 	if a := answers[atBreaker]; a.verdict != free {
 		e.setBreaker(t.dom, t.dom.breaker.admit(a, permit.lease, p, now), "probe")

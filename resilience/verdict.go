@@ -129,6 +129,9 @@ func (k Kind) gravity() int {
 	return 0
 }
 
+// quarantineGravity is above that of every kind.
+const quarantineGravity = 5
+
 // Verdict is what one finished attempt says about whom to blame and for how long.
 // The zero value is a good answer.
 type Verdict struct {

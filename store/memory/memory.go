@@ -1,5 +1,6 @@
-// Package memory keeps gates in the process and nowhere else. It is what `store: memory:`
-// means and what tests use; a restart begins with an empty store.
+// Package memory keeps gates in the process and nowhere else. Store is what `store: memory:`
+// means and what tests use; a restart begins with an empty store. Hub is one that several engines of
+// the process share.
 package memory
 
 import (
@@ -42,10 +43,8 @@ func (s *Store) Apply(ctx context.Context, changes []resilience.Change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, c := range changes {
-		if l := c.Record.Layer; l < resilience.LayerBreaker || l > resilience.LayerOperator {
-			return fmt.Errorf("cannot store the record of %v: layer %v is none that is stored (breaker, connection, model or operator)", c.Record.Key, l)
-		}
+	if err := check(changes); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,6 +56,15 @@ func (s *Store) Apply(ctx context.Context, changes []resilience.Change) error {
 			delete(s.records, c.Record.ID())
 		} else {
 			s.records[c.Record.ID()] = c.Record
+		}
+	}
+	return nil
+}
+
+func check(changes []resilience.Change) error {
+	for _, c := range changes {
+		if l := c.Record.Layer; l < resilience.LayerBreaker || l > resilience.LayerOperator {
+			return fmt.Errorf("cannot store the record of %v: layer %v is none that is stored (breaker, connection, model or operator)", c.Record.Key, l)
 		}
 	}
 	return nil

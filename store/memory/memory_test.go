@@ -20,6 +20,14 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestHub(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(testing.TB) storetest.Medium {
+		hub := memory.NewHub(nil)
+		return storetest.Medium{Open: func(storetest.TB) resilience.Store { return hub.Node("one") }}
+	})
+}
+
 // Loads and batches at the same time must neither race nor show half a batch.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,449 @@
+package resilience_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"omniroute/resilience"
+	"omniroute/store/memory"
+)
+
+var (
+	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
+	gone   = errors.New("connection refused")
+	key    = resilience.Key{Provider: "p", Connection: "a", Model: "m"}
+	err429 = resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit}
+	err500 = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError}
+)
+
+const (
+	soon   = 250 * time.Millisecond // by when everybody has heard: changes are sent every 100 ms at most
+	moment = 2500 * time.Millisecond
+)
+
+// fleet is a number of engines on one hub, in virtual time.
+type fleet struct {
+	t    *testing.T
+	hub  *memory.Hub
+	ways []*memory.Node
+	*resilience.Engine
+	all []*resilience.Engine
+}
+
+// inCluster runs a test with n engines, whose wall clocks differ by up to 30 s.
+func inCluster(t *testing.T, n int, o resilience.Options, test func(t *testing.T, f *fleet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{t: t, hub: memory.NewHub(nil)}
+		for i := range n {
+			f.add(i, o)
+		}
+		f.Engine = f.all[0]
+		t.Cleanup(func() {
+			for _, e := range f.all {
+				f.stop(e)
+			}
+		})
+		time.Sleep(moment)
+		test(t, f)
+	})
+}
+
+func (f *fleet) add(i int, o resilience.Options) {
+	way := f.hub.Node(fmt.Sprint("node-", i))
+	way.Slow(2 * time.Millisecond)
+	off := time.Duration(i%3-1) * 30 * time.Second
+	o.Store, o.Logger, o.Now = way, quiet, func() time.Time { return time.Now().Add(off) }
+	e, err := resilience.New(o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := e.Start(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	f.ways, f.all = append(f.ways, way), append(f.all, e)
+}
+
+func (f *fleet) stop(e *resilience.Engine) {
+	f.t.Helper()
+	if err := e.Stop(context.Background()); err != nil && !errors.Is(err, gone) {
+		f.t.Error(err)
+	}
+}
+
+// out fails unless the target stands so on every one of these nodes.
+func (f *fleet) out(want bool, nodes ...int) {
+	f.t.Helper()
+	if nodes == nil {
+		for i := range f.all {
+			nodes = append(nodes, i)
+		}
+	}
+	for _, i := range nodes {
+		if x, out := f.all[i].Target(key).Check(); out != want {
+			f.t.Errorf("node %d: out is %v (%+v), want %v", i, out, x, want)
+		}
+	}
+}
+
+func (f *fleet) state(i int) string { return f.all[i].Cluster().State }
+
+// A trip on one node turns traffic away on all, with the same end, whatever their clocks say.
+func TestK1ATripIsEverybodys(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.out(false)
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: time.Minute})
+		f.out(true, 0)
+		f.out(false, 1, 2)
+		time.Sleep(soon)
+		f.out(true)
+		for i, e := range f.all {
+			x, _ := e.Target(key).Check()
+			if left := x.RetryAfter; left > time.Minute || left < time.Minute-2*soon {
+				t.Errorf("node %d waits %v", i, left)
+			}
+		}
+		for range 5 {
+			f.all[1].RecordFailure(resilience.Key{Provider: "q", Connection: "a", Model: "m"}, err500)
+		}
+		time.Sleep(soon)
+		for i, e := range f.all {
+			if s := e.CircuitBreaker("q", resilience.BreakerOptions{}).Status().State; s != resilience.Open {
+				t.Errorf("node %d: the breaker is %s", i, s)
+			}
+		}
+	})
+}
+
+// probe waits until a node's requests have got the lease, and takes the permit.
+func (f *fleet) probe(i int) resilience.Permit {
+	f.t.Helper()
+	target := f.all[i].Target(key)
+	p, err := target.Acquire()
+	var x *resilience.ExcludedError
+	if err == nil || !errors.As(err, &x) || !x.Held {
+		f.t.Fatalf("node %d probes without asking: %v", i, err)
+	}
+	time.Sleep(soon)
+	if p, err = target.Acquire(); err != nil || !p.Probe() {
+		f.t.Fatalf("node %d does not probe: %v", i, err)
+	}
+	return p
+}
+
+func (f *fleet) refused(nodes ...int) {
+	f.t.Helper()
+	for _, i := range nodes {
+		for range 50 {
+			_, err := f.all[i].Target(key).Acquire()
+			var x *resilience.ExcludedError
+			if !errors.As(err, &x) || !x.Held {
+				f.t.Fatalf("node %d: %v", i, err)
+			}
+		}
+		time.Sleep(soon)
+	}
+}
+
+// One probe is in flight in the whole cluster, and its success is everybody's.
+func TestK2OneProbeForAll(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, err429)
+		time.Sleep(1500 * time.Millisecond)
+		p := f.probe(1)
+		f.refused(0, 1, 2)
+		time.Sleep(20 * time.Second)
+		f.refused(0, 1, 2)
+		p.FirstContent()
+		time.Sleep(soon)
+		f.out(false)
+		for i := range f.all {
+			if q, err := f.all[i].Target(key).Acquire(); err != nil || q.Probe() {
+				t.Errorf("node %d: %v", i, err)
+			}
+		}
+		// The end of the answer can still add a failure, which is news and no probe's.
+		p.Failure(err429)
+		time.Sleep(soon)
+		f.out(true)
+	})
+}
+
+// A failed probe is one failure for all: one level up, and nobody probes before the new end.
+func TestK2AFailedProbeIsOneFailure(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, err429)
+		for level, node := range []int{2, 0, 1} {
+			time.Sleep(time.Minute)
+			f.probe(node).Failure(err429)
+			time.Sleep(soon)
+			for i, e := range f.all {
+				c := e.Status().Providers[0].Connections[0]
+				if c.BackoffLevel != level+2 || c.State != resilience.Cooling {
+					t.Fatalf("after %d probes node %d has %+v", level+1, i, c)
+				}
+			}
+		}
+	})
+}
+
+// A dead owner's lease ends, and not before; what it says later is ignored.
+func TestK2ADeadOwnersLeaseEnds(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, err429)
+		time.Sleep(1500 * time.Millisecond)
+		begun := time.Now()
+		p := f.probe(0)
+		f.ways[0].Cut(gone) // it is as good as dead, and comes back later
+		for {
+			if q, err := f.all[1].Target(key).Acquire(); err == nil {
+				if took := time.Since(begun); took < 75*time.Second || took > 85*time.Second {
+					t.Errorf("the next probe came after %v", took)
+				}
+				f.ways[0].Cut(nil)
+				time.Sleep(moment)
+				p.FirstContent()
+				p.Success()
+				time.Sleep(soon)
+				f.refused(1, 0)
+				q.Failure(err429)
+				time.Sleep(soon)
+				f.out(true)
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// A lease that no request uses is handed over when another node's request wants it, and kept alive
+// for thin traffic when none does.
+func TestK2IdleLeases(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeModel, Kind: resilience.KindModelNotFound, Certain: true})
+		time.Sleep(10*time.Minute + time.Second)
+		_, _ = f.Target(key).Acquire()
+		time.Sleep(2 * time.Minute) // the next request is long in coming
+		f.out(false, 0)
+		f.out(false, 1) // as far as it knows
+		_, _ = f.all[1].Target(key).Acquire()
+		time.Sleep(soon)
+		p, err := f.all[1].Target(key).Acquire()
+		if err != nil || !p.Probe() {
+			t.Fatalf("not handed over: %v", err)
+		}
+		f.refused(0)
+		p.Neutral() // it decided nothing: whose requests were refused meanwhile may
+		time.Sleep(soon)
+		if p, err = f.Target(key).Acquire(); err != nil || !p.Probe() {
+			t.Fatalf("not asked for again: %v", err)
+		}
+		p.Success()
+		time.Sleep(soon)
+		f.out(false)
+	})
+}
+
+// While the store is away every node goes on by itself; when it is back the views are one again.
+func TestK3Isolation(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.ways[0].Cut(gone)
+		f.ways[1].Cut(gone)
+		time.Sleep(moment)
+		if f.state(0) != resilience.ClusterIsolated || f.Status().Persistence != "degraded" {
+			t.Fatalf("%s, persistence %s", f.state(0), f.Status().Persistence)
+		}
+		f.RecordFailure(key, err429)
+		time.Sleep(1500 * time.Millisecond)
+		f.out(false, 1)
+		if p, err := f.Target(key).Acquire(); err != nil || !p.Probe() {
+			t.Fatalf("an isolated node does not probe by itself: %v", err)
+		} else {
+			p.Failure(err429)
+		}
+		f.all[1].RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindQuotaExhausted, RetryAfter: time.Hour})
+		f.hub.Empty() // and what was there is lost
+		f.ways[0].Cut(nil)
+		f.ways[1].Cut(nil)
+		time.Sleep(2 * time.Second)
+		for i, e := range f.all {
+			c := e.Status().Providers[0].Connections[0]
+			if f.state(i) != resilience.ClusterOK || c.BackoffLevel != 2 || c.RetryAfterMs < 3_500_000 || *c.Kind != resilience.KindQuotaExhausted {
+				t.Errorf("node %d: %s %+v", i, f.state(i), c)
+			}
+		}
+	})
+}
+
+// What a node missed while it was cut off holds when it returns: its old failure stays cleared.
+func TestK3AnOldFailureStaysCleared(t *testing.T) {
+	t.Parallel()
+	for name, clearIt := range map[string]func(f *fleet){
+		"by a probe": func(f *fleet) {
+			time.Sleep(20 * time.Minute)
+			p, err := f.Target(key).Acquire()
+			if err == nil {
+				f.t.Fatal("no lease was asked for")
+			}
+			time.Sleep(soon)
+			if p, err = f.Target(key).Acquire(); err != nil {
+				f.t.Fatal(err)
+			}
+			p.Success()
+		},
+		"by an operator": func(f *fleet) { f.Reset(resilience.Key{}, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+				f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindQuotaExhausted, RetryAfter: 5 * time.Hour})
+				time.Sleep(soon)
+				f.ways[2].Cut(gone)
+				time.Sleep(moment)
+				// One that the others have not heard of yet when it is over.
+				other := resilience.Key{Provider: "p", Connection: "b", Model: "m"}
+				f.all[2].RecordFailure(other, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindQuotaExhausted, RetryAfter: 5 * time.Hour})
+				time.Sleep(time.Second)
+				clearIt(f)
+				time.Sleep(soon)
+				f.cools(0, key, false)
+				f.cools(2, key, true)
+				f.ways[2].Cut(nil)
+				time.Sleep(2 * time.Second)
+				for i := range f.all {
+					f.cools(i, key, false)
+					f.cools(i, other, name == "by a probe")
+				}
+			})
+		})
+	}
+}
+
+func (f *fleet) cools(node int, k resilience.Key, want bool) {
+	f.t.Helper()
+	for _, c := range f.all[node].Status().Providers[0].Connections {
+		if c.ID == k.Connection && (c.State == resilience.Cooling) != want {
+			f.t.Errorf("node %d: %s is %s", node, c.ID, c.State)
+		}
+	}
+}
+
+// A clearing ends what was known, not a failure that came after it.
+func TestK1AClearingDoesNotWipeANewerFailure(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, err429)
+		time.Sleep(1500 * time.Millisecond)
+		p := f.probe(0)
+		f.ways[1].Slow(400 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
+		f.all[1].RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindQuotaExhausted, RetryAfter: time.Hour})
+		p.Success() // before the failure was heard of
+		f.out(false, 0)
+		time.Sleep(2 * time.Second)
+		f.out(true)
+	})
+}
+
+// An operator's word on one node holds on all: exclusions, their end, resets.
+func TestOperatorsWordHoldsOnAll(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+		if err := f.Exclude(resilience.Key{Provider: "p"}, 10*time.Minute, "maintenance"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(soon)
+		f.out(true)
+		if o := f.all[2].Status().Operator; len(o) != 1 || o[0].Reason != "maintenance" {
+			t.Errorf("%+v", o)
+		}
+		if err := f.all[1].Exclude(resilience.Key{Provider: "p"}, time.Minute, "shorter"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(soon)
+		for i, e := range f.all {
+			if o := e.Status().Operator; len(o) != 1 || o[0].Reason != "shorter" || o[0].Until.Sub(e.Status().Now.Time) > time.Minute {
+				t.Errorf("node %d: %+v", i, o)
+			}
+		}
+		f.all[1].Include(resilience.Key{Provider: "p"})
+		time.Sleep(soon)
+		f.out(false)
+		// A reset reaches counts that were nobody else's business, and quarantines.
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindBilling, Quarantine: true})
+		for range 3 {
+			f.all[2].RecordFailure(resilience.Key{Provider: "q", Connection: "a", Model: "m"}, err500)
+		}
+		time.Sleep(soon)
+		f.out(true)
+		f.all[1].Reset(resilience.Key{}, true)
+		time.Sleep(soon)
+		f.out(false)
+		for _, p := range f.all[2].Status().Providers {
+			if p.Breaker.Failures != 0 {
+				t.Errorf("%s still counts %d failures", p.ID, p.Breaker.Failures)
+			}
+		}
+	})
+}
+
+// P5: nothing but beats while everything is well, and nothing for failures that exclude nobody.
+func TestP5NothingIsSentOnTheHappyPath(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		before := f.ways[0].Calls()
+		for range 100 {
+			p, err := f.Target(key).Acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.FirstContent()
+			p.Success()
+			f.RecordFailure(key, err500) // one in a row
+			f.RecordSuccess(key)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := f.ways[0].Calls() - before; n != 0 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+// Status knows the nodes, and for how long one was not seen.
+func TestNodesAreListed(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.ways[1].Cut(gone)
+		time.Sleep(10 * time.Second)
+		c := f.Cluster()
+		if c.State != "ok" || c.Node != "node-0" || c.Count != 3 || len(c.Nodes) != 3 {
+			t.Fatalf("%+v", c)
+		}
+		for _, n := range c.Nodes {
+			if want := n.Node == "node-1"; n.Stale != want || n.AgeMs > 5000 != want {
+				t.Errorf("%+v", n)
+			}
+		}
+		if c := f.all[1].Cluster(); c.State != "isolated" || c.LastContact.IsZero() {
+			t.Errorf("%+v", c)
+		}
+		f.stop(f.all[2])
+		time.Sleep(2 * time.Second)
+		if c := f.Cluster(); c.Count != 2 {
+			t.Errorf("a node that left is still counted: %+v", c)
+		}
+		f.all = f.all[:2]
+	})
+}

@@ -1,0 +1,231 @@
+package resilience
+
+import (
+	"context"
+	"time"
+)
+
+// sendLoop sends what this node learns: the first change at once, more of them a little later
+// together.
+func (e *Engine) sendLoop(life context.Context) {
+	s := e.share
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-pause.C:
+		}
+		select {
+		case <-life.Done():
+			return
+		case <-s.sendNow:
+		}
+		for {
+			ctx, cancel := context.WithTimeout(life, callTimeout)
+			more, err := e.contribute(ctx, life, false)
+			cancel()
+			if err != nil || !more {
+				break
+			}
+		}
+		pause.Reset(flushEvery)
+	}
+}
+
+// contribute sends one batch and reports whether there is more.
+func (e *Engine) contribute(ctx, life context.Context, leave bool) (more bool, err error) {
+	s := e.share
+	e.mu.Lock()
+	if err := s.failing; !s.connected {
+		e.mu.Unlock()
+		return false, err // what is there is compared and sent on return
+	}
+	e.absorbAll()
+	var c Contribution
+	for id, token := range s.outbox {
+		if len(c.Gates) == sharedBatch {
+			more = true
+			break
+		}
+		c.Gates = append(c.Gates, Contributed{Known{id, s.views[id]}, token})
+		delete(s.outbox, id)
+	}
+	if !more {
+		c.Free, s.free = s.free, nil // after the last of what was found out under them
+		c.Leave = leave
+	}
+	if len(c.Gates)+len(c.Free) == 0 && !leave {
+		e.mu.Unlock()
+		return false, nil
+	}
+	e.persist.calling = e.opts.Now()
+	e.unlock()
+
+	m, err := s.store.Merge(ctx, c)
+
+	e.mu.Lock()
+	defer e.unlock()
+	if err != nil {
+		for _, k := range c.Gates {
+			s.outbox[k.Gate] = max(s.outbox[k.Gate], k.Token)
+		}
+		s.free = append(s.free, c.Free...)
+		e.persist.calling = time.Time{}
+		e.isolated(life, err)
+		return false, err
+	}
+	e.stored(nil)
+	s.contact = e.now()
+	for _, h := range c.Free {
+		delete(s.freeing, h.Gate)
+	}
+	kick(s.leaseNow)
+	for _, k := range m.Fenced {
+		// Somebody probes under a newer lease: what a late probe of ours said is void.
+		delete(s.changed, k.Gate)
+		s.views[k.Gate] = k.View
+		r, stands := k.View.Standing(k.Gate)
+		e.install(k.Gate, r, stands)
+	}
+	if m.Life != s.life {
+		kick(s.beatNow)
+	}
+	return more, nil
+}
+
+// leave sends the last changes, gives every lease back and takes this node off the list.
+func (e *Engine) leave(ctx context.Context) error {
+	e.mu.Lock()
+	for id, r := range e.share.rights {
+		if r.mine {
+			e.share.giveBack(id, r)
+		}
+	}
+	e.unlock()
+	for {
+		if more, err := e.contribute(ctx, ctx, true); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func (e *Engine) absorbAll() {
+	for id, t := range e.share.changed {
+		e.absorb(id, t)
+	}
+}
+
+// absorb takes the gate's present state into its view: as a fact where it only adds to what
+// stands, else as a clearing and what is left after it.
+func (e *Engine) absorb(id RecordID, t transition) {
+	s := e.share
+	delete(s.changed, id)
+	v := s.views[id]
+	now := e.now()
+	x := s.edge(now)
+	if id.Layer == LayerNone { // a reset
+		s.tell(id, v.Join(View{Cleared: s.stamp(t.at), KeepMs: x.ms(now + resetsKept)}), 0)
+		return
+	}
+	if !e.concerns(id) {
+		delete(s.views, id) // the others may have it configured yet
+		return
+	}
+	old, stands := v.Standing(id)
+	stands = stands && e.ofOurs(id, old)
+	r, d, keep, ok := e.sharedRecord(id, x)
+	// What this gate knew is refuted, and what others said up to the date of the evidence.
+	cleared := max(v.latest(), s.stamp(t.provenAt))
+	switch at := max(s.stamp(t.at), cleared+1); {
+	case !ok && !stands:
+		return
+	case !ok && x.clock.UnixMilli()+1000 >= v.KeepMs:
+		delete(s.views, id) // it has ended by itself, everywhere
+		return
+	case !ok:
+		v = v.Join(View{Cleared: cleared, KeepMs: v.KeepMs})
+	default:
+		f := weigh(r, d, at)
+		if stands && adds(&r, d, old) {
+			f = weigh(r, d, at)
+		} else if len(v.Facts) > 0 {
+			v = v.Join(View{Cleared: cleared})
+		}
+		v = v.Join(View{KeepMs: keep, Facts: []Fact{f}})
+	}
+	s.tell(id, v, t.token)
+}
+
+// sameWithin is by how much the same deadline may differ between nodes, and is put right.
+const sameWithin = 1000 // ms
+
+// adds reports whether a record only adds to what stands. The same deadline, converted there and
+// back, is put right.
+func adds(r *Record, d detail, old Record) bool {
+	od, err := parseDetail(old.Detail)
+	if err != nil {
+		return false
+	}
+	if diff := r.UntilMs - old.UntilMs; r.UntilMs != 0 && old.UntilMs != 0 && diff < 0 && diff >= -sameWithin {
+		r.UntilMs = old.UntilMs
+	}
+	a, b := weigh(*r, d, 0), weigh(old, od, 0)
+	return b.outweighed(a)
+}
+
+func (s *sharing) tell(id RecordID, v View, token int64) {
+	s.views[id] = v
+	s.outbox[id] = max(s.outbox[id], token)
+	kick(s.sendNow)
+}
+
+// sharedRecord returns what the others should know of a gate, and until when: exclusions and
+// levels. Failures that have excluded nobody yet are this node's own affair.
+func (e *Engine) sharedRecord(id RecordID, x edge) (r Record, d detail, keepMs int64, ok bool) {
+	r, ok = e.record(id, x)
+	if !ok || r.SinceMs == 0 && r.UntilMs == 0 && r.Level == 0 {
+		return r, d, 0, false
+	}
+	d, _ = parseDetail(r.Detail)
+	p := e.policyAt(id.Key)
+	end := max(r.UntilMs, d.FailedMs)
+	switch {
+	case id.Layer == LayerOperator && r.UntilMs == 0:
+		end = x.ms(x.now + maxDuration)
+	case d.Quarantined:
+		end = x.ms(x.now + p.Hints.MaxQuota)
+	case id.Layer == LayerBreaker:
+		// An open breaker closes by a probe alone, so it is kept for as long as a long exclusion.
+		end = max(end, x.ms(x.now+p.Recheck.trusted()))
+	}
+	if id.Layer != LayerOperator {
+		end += p.Cooldown.ForgetAfter.Milliseconds()
+	}
+	return r, d, end, true
+}
+
+// trusted is for how long an open breaker that nobody probes is worth being kept.
+func (r RecheckPolicy) trusted() time.Duration { return max(24*time.Hour, r.After) }
+
+// concerns reports whether this node's configuration has the gate.
+func (e *Engine) concerns(id RecordID) bool {
+	if e.alone(id) {
+		return true
+	}
+	if id.Layer == LayerBreaker && id.Key != e.domainKey(id.Key) {
+		return false
+	}
+	return id.Key.Provider != "" && e.known(id.Key)
+}
+
+// ofOurs reports whether a record tells of the credential that this node uses.
+func (e *Engine) ofOurs(id RecordID, r Record) bool {
+	c := e.conns[id.Key]
+	if id.Layer != LayerConnection || c == nil || c.credential == "" {
+		return true
+	}
+	d, err := parseDetail(r.Detail)
+	return err != nil || d.Credential == "" || d.Credential == c.credential
+}

@@ -1,0 +1,202 @@
+package resilience
+
+import "slices"
+
+// hearNews takes in what a node has just done.
+func (e *Engine) hearNews(n News) {
+	s := e.share
+	e.mu.Lock()
+	defer e.unlock()
+	for _, k := range n.Gates {
+		e.hearKnown(k)
+	}
+	switch {
+	case n.Life == s.life && n.From == s.revision:
+		s.revision = n.To
+	case n.Life != s.life || n.To > s.revision:
+		kick(s.beatNow) // something was missed; the beat finds out what
+	}
+	now := e.now()
+	for _, id := range n.Freed {
+		r := s.rights[id]
+		if r == nil || r.mine || r.asked {
+			continue
+		}
+		delete(s.rights, id)
+		e.opened(id.Key.Provider)
+		if undecided := !slices.ContainsFunc(n.Gates, func(k Known) bool { return k.Gate == id }); undecided && now < r.until {
+			s.want(r.group) // a request was refused for it a moment ago
+		}
+	}
+	for _, id := range n.Wanted {
+		s.handOver(id, now)
+	}
+}
+
+// hearKnown joins what is said of a gate, and has the gate follow.
+func (e *Engine) hearKnown(k Known) {
+	s := e.share
+	if t, ok := s.changed[k.Gate]; ok {
+		e.absorb(k.Gate, t)
+	}
+	old := s.views[k.Gate]
+	v := old.Join(k.View)
+	if v.equal(old) {
+		return
+	}
+	s.views[k.Gate] = v
+	if k.Gate.Layer == LayerNone {
+		e.hearReset(k.Gate.Key, v.Cleared)
+		return
+	}
+	before, stood := old.Standing(k.Gate)
+	after, stands := v.Standing(k.Gate)
+	if stood != stands || before != after {
+		e.install(k.Gate, after, stands)
+	}
+}
+
+// hearReset ends what is known of a key up to the date of an operator's reset elsewhere.
+func (e *Engine) hearReset(key Key, at Stamp) {
+	s := e.share
+	e.absorbAll()
+	seq := e.tick()
+	end := s.proving(s.instantOf(at), nil)
+	defer end()
+	each := func(id RecordID) {
+		if g, set := e.gateOf(id); key.Contains(id.Key) && set != nil && !g.clean() && s.views[id].latest() <= at {
+			set(g.cleared(seq), "reset")
+		}
+	}
+	for k := range e.domains {
+		each(RecordID{LayerBreaker, k})
+	}
+	for k, c := range e.conns {
+		each(RecordID{LayerConnection, k})
+		for _, t := range c.targets {
+			each(RecordID{LayerConnection, t.key})
+			each(RecordID{LayerModel, t.key})
+		}
+	}
+}
+
+// install makes a gate what its view says.
+func (e *Engine) install(id RecordID, r Record, stands bool) {
+	s := e.share
+	if !e.concerns(id) || stands && !e.ofOurs(id, r) {
+		return
+	}
+	s.installing = true
+	defer func() { s.installing = false }()
+	x := s.edge(e.now())
+	if id.Layer == LayerOperator {
+		e.installOperator(id.Key, r, stands, x)
+		return
+	}
+	const cause = "cluster"
+	if !stands {
+		if g, set := e.gateOf(id); set != nil {
+			set(g.cleared(e.tick()), cause)
+		}
+		return
+	}
+	next, ok := e.gateFrom(r, x)
+	if !ok {
+		return
+	}
+	e.makeCell(id)
+	if g, set := e.gateOf(id); set != nil {
+		set(g.follow(next, e.tick()), cause)
+	}
+	if c := e.conns[id.Key]; c != nil && id.Layer == LayerConnection {
+		c.lastError = &LastError{Kind: next.kind, Rule: next.rule, At: Timestamp{wall(next.lastFailure, x.now, e.opts.Now())}}
+	}
+}
+
+// makeCell makes the cell of a gate where there is none yet.
+func (e *Engine) makeCell(id RecordID) {
+	switch {
+	case id.Layer == LayerBreaker:
+		e.domain(id.Key)
+	case id.Key.Model != "":
+		e.target(id.Key)
+	default:
+		e.connection(id.Key)
+	}
+}
+
+// newRound is by how much the beginnings of two exclusions differ at least.
+const newRound = 500 * 1e6 // ns
+
+// follow is the gate as another node says that it is, dated on this node's sequence: an attempt
+// that began here before the news knew nothing of it.
+func (g gate) follow(next gate, seq uint64) gate {
+	next.touched = seq
+	fresh := next.excluded && (!g.excluded || next.level != g.level || (next.since-g.since).Abs() > newRound)
+	next.setAt, next.endedAt = g.setAt, g.endedAt
+	if fresh {
+		next.setAt = seq
+	} else {
+		next.leases = g.leases
+		next.rechecked = max(next.rechecked, g.rechecked)
+	}
+	if next.breakerState != nil && g.breakerState != nil {
+		next.runAt = g.runAt
+		if fresh {
+			next.runAt = seq
+		}
+		next.moved = g.moved
+	}
+	return next
+}
+
+func (e *Engine) installOperator(key Key, r Record, stands bool, x edge) {
+	if !stands {
+		e.include(key, "operator")
+		return
+	}
+	d, _ := parseDetail(r.Detail)
+	o := operatorExclusion{set: true, since: x.instant(r.SinceMs), until: never, reason: d.Reason}
+	if r.UntilMs != 0 {
+		o.until = x.deadline(r.UntilMs, lengthOf(r, maxDuration))
+	}
+	if x.now >= o.until {
+		return
+	}
+	e.operator[key] = o
+	e.operatorChanged(key)
+	e.emit(Event{Type: EventOperatorExcluded, Layer: LayerOperator, Key: key, Cause: o.reason, until: o.until})
+}
+
+// dropEnded forgets views of which nothing matters any more.
+func (e *Engine) dropEnded() {
+	s := e.share
+	clock := s.edge(e.now()).clock.UnixMilli()
+	for id, v := range s.views {
+		if _, waits := s.outbox[id]; v.KeepMs <= clock && !waits {
+			delete(s.views, id)
+		}
+	}
+}
+
+// sweepShared cleans up what has ended.
+func (e *Engine) sweepShared() {
+	e.mu.Lock()
+	defer e.unlock()
+	e.dropEnded()
+	e.sweepRights(e.now())
+}
+
+// installKnown has gates that the configuration has just named follow what is known of them.
+func (e *Engine) installKnown() {
+	if e.share == nil {
+		return
+	}
+	for id, v := range e.share.views {
+		r, stands := v.Standing(id)
+		if g, _ := e.gateOf(id); !stands || g.excluded || id.Layer == LayerOperator && !e.operator[id.Key].zero() {
+			continue
+		}
+		e.install(id, r, true)
+	}
+}
