@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ func (b *builder) combos(n *node) {
 	if !n.ok() {
 		return
 	}
+	var lists []*node
 	for i := range n.entries {
 		e := &n.entries[i]
 		switch {
@@ -28,16 +30,29 @@ func (b *builder) combos(n *node) {
 			combo.Strategy = Strategy(s.text)
 		}
 		b.relay(e.value, &combo.Relay)
-		b.targets(e.value, combo, n)
+		combo.firstTokenSet, combo.answerSet = e.value.get("first_token_timeout").ok(), e.value.get("answer_timeout").ok()
 		b.cfg.Combos = append(b.cfg.Combos, combo)
 		b.cfg.combos[combo.Name] = combo
+		lists = append(lists, e.value.get("targets"))
+	}
+	nest := nesting{b, map[*Combo][]*node{}, map[*Combo]int{}, map[*Combo]int{}}
+	for i, combo := range b.cfg.Combos {
+		nest.places[combo] = b.entries(lists[i], combo, n)
+	}
+	for _, combo := range b.cfg.Combos {
+		nest.check(combo, nil)
+	}
+	if len(b.errors) == 0 {
+		for _, combo := range b.cfg.Combos {
+			combo.Targets = combo.flat(nil)
+		}
 	}
 }
 
-func (b *builder) targets(n *node, combo *Combo, combos *node) {
-	list := n.get("targets")
+// entries reads what stands in a combo, and returns where each entry stands.
+func (b *builder) entries(list *node, combo *Combo, combos *node) (places []*node) {
 	if !list.ok() {
-		return
+		return nil
 	}
 	type identity struct{ provider, connection, model string }
 	seen := map[identity]bool{}
@@ -49,53 +64,144 @@ func (b *builder) targets(n *node, combo *Combo, combos *node) {
 		if item.bad || !name.ok() {
 			continue
 		}
-		t, ok := b.target(name, combo, combos)
-		if !ok {
-			continue
-		}
-		b.int(item.get("weight"), &t.Weight)
-		id := identity{t.Provider.ID, "", t.Model}
-		if conn := item.get("connection"); conn.ok() {
-			id.connection = conn.text
-			t.Connection = t.Provider.Connection(conn.text)
-			switch {
-			case t.Connection != nil:
-			case slices.Contains(t.Provider.LeftOut, conn.text):
-				b.warnf(conn, "the connection %s was left out, and this target with it", quote(conn.shown()))
-				continue
-			case len(b.errors) > 0 && len(t.Provider.Connections) == 0:
-				continue // its connections could not be read
-			default:
-				b.errorf(conn, "the provider %s has no connection %s%s", t.Provider.ID, quote(conn.shown()), connectionsOf(t.Provider, conn.text))
+		e := Entry{Weight: 1}
+		b.int(item.get("weight"), &e.Weight)
+		id := identity{model: name.text}
+		conn := item.get("connection")
+		if inner := b.cfg.combos[name.text]; inner != nil {
+			if conn != nil {
+				b.errorf(conn, "%s is a combo, which has no connections; remove the key", quote(name.shown()))
 				continue
 			}
+			e.Combo = inner
+		} else {
+			t, ok := b.target(name, combos)
+			if !ok {
+				continue
+			}
+			id = identity{t.Provider.ID, "", t.Model}
+			if conn.ok() {
+				id.connection = conn.text
+				if !b.connection(conn, &t) {
+					continue
+				}
+			}
+			e.Target = t
 		}
 		if seen[id] {
 			b.errorf(name, "the target stands in the combo twice; remove one, or use weight")
 			continue
 		}
 		seen[id] = true
-		if n.get("first_token_timeout").ok() {
-			t.FirstTokenTimeout = combo.Relay.FirstTokenTimeout
-		}
-		if n.get("answer_timeout").ok() {
-			t.AnswerTimeout = combo.Relay.AnswerTimeout
-		}
-		combo.Targets = append(combo.Targets, t)
+		combo.Entries = append(combo.Entries, e)
+		places = append(places, name)
 	}
+	return places
+}
+
+// connection ties a target to one connection. It returns false when the target has to be left out.
+func (b *builder) connection(n *node, t *Target) bool {
+	t.Connection = t.Provider.Connection(n.text)
+	switch {
+	case t.Connection != nil:
+		return true
+	case slices.Contains(t.Provider.LeftOut, n.text):
+		b.warnf(n, "the connection %s was left out, and this target with it", quote(n.shown()))
+	case len(b.errors) > 0 && len(t.Provider.Connections) == 0:
+		// its connections could not be read
+	default:
+		b.errorf(n, "the provider %s has no connection %s%s", t.Provider.ID, quote(n.shown()), connectionsOf(t.Provider, n.text))
+	}
+	return false
+}
+
+// maxDepth is how many combos may stand in each other, maxTargets how many targets a combo may have with
+// all that is in it.
+const (
+	maxDepth   = 4
+	maxTargets = 10_000
+)
+
+// nesting finds combos that stand in themselves, or too deep in each other.
+type nesting struct {
+	*builder
+	places map[*Combo][]*node // of the entries
+	depth  map[*Combo]int     // of those that were checked: 1 for one that has targets only
+	size   map[*Combo]int     // how many targets they have
+}
+
+// check returns how deep a combo is. above are those that it stands in, the outermost first.
+func (n *nesting) check(c *Combo, above []*Combo) int {
+	if d, done := n.depth[c]; done {
+		return d
+	}
+	above = append(above, c)
+	depth, size := 1, 0
+	for i, e := range c.Entries {
+		if e.Combo == nil {
+			size++
+			continue
+		}
+		at := n.places[c][i]
+		if from := slices.Index(above, e.Combo); from >= 0 {
+			n.errorf(at, "the combo stands in itself: %s; remove one of these", chain(append(above[from:len(above):len(above)], e.Combo)))
+			continue
+		}
+		d := n.check(e.Combo, above) + 1
+		if d > maxDepth {
+			n.errorf(at, "combos stand %d deep in each other here, and at most %d may; write the targets of %s in its place", d, maxDepth, quote(e.Combo.Name))
+			d = maxDepth // once is enough
+		}
+		depth = max(depth, d)
+		if size += n.size[e.Combo]; size > maxTargets {
+			n.errorf(at, "the combo has more than %d targets with all the combos in it; leave some out", maxTargets)
+			size = 0 // once is enough
+		}
+	}
+	n.depth[c], n.size[c] = depth, size
+	return depth
+}
+
+// chain writes combos as they stand in each other.
+func chain(combos []*Combo) string {
+	var names []string
+	for _, c := range combos {
+		names = append(names, quote(c.Name))
+	}
+	return strings.Join(names, ", in which stands ")
+}
+
+// flat appends every target of a combo and of those in it. Timeouts that a combo sets hold for all
+// that is in it, over those that an inner one sets.
+func (c *Combo) flat(into []Target) []Target {
+	from := len(into)
+	for _, e := range c.Entries {
+		if e.Combo != nil {
+			into = e.Combo.flat(into)
+			continue
+		}
+		into = append(into, e.Target)
+	}
+	for i := from; i < len(into); i++ {
+		if c.firstTokenSet {
+			into[i].FirstTokenTimeout = c.Relay.FirstTokenTimeout
+		}
+		if c.answerSet {
+			into[i].AnswerTimeout = c.Relay.AnswerTimeout
+		}
+	}
+	return into
 }
 
 // target reads provider/model.
-func (b *builder) target(n *node, combo *Combo, combos *node) (Target, bool) {
+func (b *builder) target(n *node, combos *node) (Target, bool) {
 	providers := b.root.get("providers")
 	id, model, slash := strings.Cut(n.text, "/")
 	switch {
-	case !slash && n.text == combo.Name:
-		b.errorf(n, "the combo names itself; write a provider/model")
 	case !slash && combos.get(n.text) != nil:
-		b.errorf(n, "%s is a combo, and combos in combos are not available in this version; write its targets here", quote(n.shown()))
+		// a combo in which something is wrong
 	case !slash:
-		b.errorf(n, "%s is no target; write provider/model%s", quote(n.shown()), b.ownerOf(n.text))
+		b.errorf(n, "%s is no target; write provider/model%s, or the name of a combo%s", quote(n.shown()), b.ownerOf(n.text), didYouMean(n.text, slices.Collect(maps.Keys(b.cfg.combos))))
 	case providers.get(id) == nil:
 		var names []string
 		for _, p := range b.cfg.Providers {

@@ -113,10 +113,26 @@ type Combo struct {
 	// Name is what clients ask for.
 	Name     string
 	Strategy Strategy
-	// Targets are in the order of the file. Empty when every connection that they name was left out.
+	// Entries are in the order of the file: targets, and combos at most four deep. Empty when every
+	// connection that they name was left out.
+	Entries []Entry
+	// Targets are all targets in it and in the combos in it, in the order of the file, each with the
+	// timeouts that it has for requests that name this combo.
 	Targets []Target
-	// Relay holds the effective settings: the combo's own keys over the general ones.
+	// Relay holds the effective settings: the combo's own keys over the general ones. Those of the combo
+	// that the client named count, not those of combos in it.
 	Relay Relay
+
+	firstTokenSet, answerSet bool // the combo sets these timeouts itself
+}
+
+// Entry is one line of a combo.
+type Entry struct {
+	// Combo is the combo that stands here, nil where it is a target.
+	Combo  *Combo
+	Target Target
+	// Weight is its share where the strategy shares. At least 1, which is the default.
+	Weight int
 }
 
 // Strategy says in which order a combo's targets are tried.
@@ -139,14 +155,12 @@ func Strategies() []string {
 	return []string{string(Priority), string(RoundRobin), string(Weighted), string(LeastBusy), string(Fastest), string(Headroom), string(Cost), string(Random)}
 }
 
-// Target is one entry of a combo: a model of a provider, on one of its connections or on any.
+// Target is a model of a provider, on one of its connections or on any.
 type Target struct {
 	Provider *Provider
 	// Connection is nil when any connection of the provider will do.
 	Connection *Connection
 	Model      string
-	// Weight is the entry's share where the strategy shares. At least 1, which is the default.
-	Weight int
 	// Context is the model's window in tokens, 0 when it is not known.
 	Context int
 	// FirstTokenTimeout and AnswerTimeout are the effective ones. From the strongest: the combo's, the listed

@@ -122,7 +122,7 @@ var comboFields = append([]field{
 	{
 		key: "targets", required: true,
 		spec:    spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindString, alternative: &spec{kind: kindObject, fields: targetFields}}},
-		doc:     "Where requests go, each provider/model or a mapping.",
+		doc:     "Where requests go, each provider/model, the name of a combo, or a mapping. Combos may stand in each other four deep; each chooses by its own strategy, and the settings are those of the combo that the client named.",
 		example: "[anthropic/claude-sonnet-5, {target: openai/gpt-5.2, connection: main, weight: 2}]",
 	},
 	{key: "hedge", spec: spec{kind: kindObject, fields: []field{
@@ -135,7 +135,7 @@ var comboFields = append([]field{
 }, requestFields()...)
 
 var targetFields = []field{
-	{key: "target", spec: spec{kind: kindString}, required: true, doc: "provider/model.", example: "openai/gpt-5.2"},
+	{key: "target", spec: spec{kind: kindString}, required: true, doc: "provider/model, or the name of a combo.", example: "openai/gpt-5.2"},
 	{key: "connection", spec: spec{kind: kindString}, doc: "The one connection that may be used. Default: any.", example: "main"},
 	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The target's share where the strategy shares."},
 }

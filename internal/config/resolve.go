@@ -83,7 +83,11 @@ func (c *Config) ResolveFor(d catalog.Dialect, name string) (Resolution, error) 
 }
 
 func (c *Config) implicit(name string, means Means, targets ...Target) Resolution {
-	return Resolution{name, means, &Combo{Name: name, Strategy: Priority, Targets: slices.Clip(targets), Relay: c.Relay}}
+	combo := &Combo{Name: name, Strategy: Priority, Targets: slices.Clip(targets), Relay: c.Relay}
+	for _, t := range targets {
+		combo.Entries = append(combo.Entries, Entry{Target: t, Weight: 1})
+	}
+	return Resolution{name, means, combo}
 }
 
 // owners returns the providers to which a bare name belongs, those with the longest match; a provider
@@ -133,7 +137,7 @@ func (c *Config) only(d catalog.Dialect) *Provider {
 
 // target returns the target of a model of a provider outside of any combo.
 func (c *Config) target(p *Provider, model string) Target {
-	t := Target{Provider: p, Model: model, Weight: 1}
+	t := Target{Provider: p, Model: model}
 	t.FirstTokenTimeout, t.AnswerTimeout = c.timeouts(p, model)
 	if m := p.Model(model); m != nil {
 		t.Context = m.Context

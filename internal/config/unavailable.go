@@ -13,7 +13,6 @@ var unavailable = []string{
 	"providers.*.connections_strategy=cost",
 	"combos.*.strategy=headroom",
 	"combos.*.strategy=cost",
-	"combos.*.targets=combo",
 	"combos.*.hedge",
 	"combos.*.recover",
 	"combos.*.keepalive",

@@ -47,11 +47,11 @@ func spoken(p *config.Provider, d catalog.Dialect) catalog.Dialect {
 func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn func(node string) *atomic.Uint64) (*Route, error) {
 	combo := res.Combo
 	b := &planner{
-		r: r, dialect: d, turn: turn,
+		r: r, dialect: d, turn: turn, targets: combo.Targets, seen: map[resilience.Key]bool{},
 		plan:  failover.Plan{Name: planName(res), Limits: limits(combo.Relay), Ordered: combo.Strategy == config.Priority},
 		route: &Route{Relay: combo.Relay, seed: r.seed},
 	}
-	root := b.combo(combo)
+	root := b.combo(combo, true)
 	made, err := failover.NewPlan(b.plan)
 	if err != nil {
 		return nil, err
@@ -68,46 +68,72 @@ type planner struct {
 	r       *Router
 	dialect catalog.Dialect
 	turn    func(node string) *atomic.Uint64
+	targets []config.Target // that are still to come
+	seen    map[resilience.Key]bool
+	path    string // of the combos that the next node stands in
+	entry   int    // of the plan
 	plan    failover.Plan
 	route   *Route
 }
 
-// combo makes the node of a combo: its kids are the entries that have a connection.
-func (b *planner) combo(c *config.Combo) *node {
-	n := b.node(c.Strategy, b.plan.Name)
-	for i, t := range c.Targets {
-		if k, ok := b.entry(i, t); ok {
+// combo makes the node of a combo: its kids are the entries that have a connection. apart says that
+// each is an entry of the plan; otherwise the combo as a whole is one.
+func (b *planner) combo(c *config.Combo, apart bool) *node {
+	name := c.Name
+	if b.route.nodes == 0 {
+		name = b.plan.Name
+	}
+	n := b.node(c.Strategy, b.path+name)
+	path := b.path
+	b.path += name + " > "
+	for _, e := range c.Entries {
+		k := kid{from: len(b.plan.Targets), weight: uint64(e.Weight)}
+		if e.Combo != nil {
+			k.id = hash(e.Combo.Name)
+			k.node = b.combo(e.Combo, apart && c.Strategy == config.Priority && e.Combo.Strategy == config.Priority)
+		} else {
+			k.id = hash(e.Target.Name())
+			k.node = b.target()
+		}
+		if apart {
+			b.entry++
+		}
+		if k.to = len(b.plan.Targets); k.from < k.to {
 			n.kids = append(n.kids, k)
 		}
 	}
+	b.path = path
 	b.done(n)
 	return n
 }
 
-// entry makes what stands for one target of a combo: the connection, or a node of several.
-func (b *planner) entry(index int, t config.Target) (kid, bool) {
-	conns := connections(t)
-	k := kid{from: len(b.plan.Targets), weight: uint64(t.Weight), id: hash(t.Name())}
-	if len(conns) == 0 {
-		return k, false
-	}
-	var siblings *node
+// target makes the next of the combo's targets: one for each of its connections, and where there are
+// several a node to choose among them. A target that stands in the plan already is not put there
+// again: no request tries it twice.
+func (b *planner) target() *node {
+	t := b.targets[0]
+	b.targets = b.targets[1:]
+	var n *node
+	conns := slices.DeleteFunc(slices.Clone(connections(t)), func(c *config.Connection) bool {
+		key := resilience.Key{Provider: t.Provider.ID, Connection: c.ID, Model: t.Model}
+		seen := b.seen[key]
+		b.seen[key] = true
+		return seen
+	})
 	if len(conns) > 1 {
-		siblings = b.node(t.Provider.Strategy, b.plan.Name+" "+t.Name())
-		k.node = siblings
+		n = b.node(t.Provider.Strategy, b.path+t.Name())
 	}
 	for _, c := range conns {
-		if siblings != nil {
-			at := len(b.plan.Targets)
-			siblings.kids = append(siblings.kids, kid{from: at, to: at + 1, weight: uint64(c.Weight), id: hash(t.Provider.ID, c.ID)})
+		at := len(b.plan.Targets)
+		b.plan.Targets = append(b.plan.Targets, b.r.target(b.dialect, b.entry, t, c))
+		if n != nil {
+			n.kids = append(n.kids, kid{from: at, to: at + 1, weight: uint64(c.Weight), id: hash(t.Provider.ID, c.ID)})
 		}
-		b.plan.Targets = append(b.plan.Targets, b.r.target(b.dialect, index, t, c))
 	}
-	k.to = len(b.plan.Targets)
-	if siblings != nil {
-		b.done(siblings)
+	if n != nil {
+		b.done(n)
 	}
-	return k, true
+	return n
 }
 
 // node begins a node. Its name is its identity over reloads.
