@@ -60,6 +60,7 @@ func (b *builder) listener(n *node) {
 		}
 		c.Listen = a
 	}
+	b.metrics(n.get("metrics_listen"))
 	keys := n.get("client_keys")
 	if keys.ok() {
 		for _, item := range keys.items {
@@ -103,6 +104,22 @@ func (b *builder) listener(n *node) {
 	if len(missing) > 0 {
 		b.errorf(n.get("listen"), "other machines can reach %s, so clients and the admin need keys; add, or listen on 127.0.0.1\n    %s",
 			c.Listen, strings.Join(missing, "\n    "))
+	}
+}
+
+// metrics reads where /metrics is, apart from the listener.
+func (b *builder) metrics(n *node) {
+	if !n.ok() || n.text == "" {
+		return
+	}
+	a, err := parseAddress(n.text, b.dir)
+	switch {
+	case err != nil:
+		b.errorf(n, "%v", err)
+	case a == b.cfg.Listen && !strings.HasSuffix(a.Address, ":0"):
+		b.errorf(n, "%s is where clients connect (listen); write another address, or leave it out to have /metrics there", a)
+	default:
+		b.cfg.Metrics = a
 	}
 }
 

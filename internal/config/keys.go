@@ -29,7 +29,11 @@ var root = spec{kind: kindObject, fields: []field{
 	},
 	{key: "max_body", spec: spec{kind: kindSize, min: 1}, def: "64MiB", doc: "The largest request body. Larger ones are answered 413."},
 	{key: "shutdown_grace", spec: spec{kind: kindDuration}, def: "30s", doc: "How long running requests may take after a stop was asked for."},
-	{key: "metrics_listen", spec: spec{kind: kindString}, doc: "An address of its own for /metrics."},
+	{
+		key: "metrics_listen", spec: spec{kind: kindString},
+		doc:     "An address of its own for /metrics, as HOST:PORT or unix:PATH. Nothing else is answered there, and no key is asked for; `listen` then answers 404 for /metrics. Empty: /metrics is on `listen`.",
+		example: "127.0.0.1:9464",
+	},
 	{
 		key: "providers", spec: spec{kind: kindMap, nonEmpty: true, elem: &spec{kind: kindObject, fields: providerFields}}, required: true,
 		doc: "The upstream services by name. A name that is known brings dialect, address and error rules; any other needs base_url. Names are letters, digits, dot, dash and underscore.",

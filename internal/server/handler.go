@@ -21,8 +21,7 @@ func (m *Main) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			writePlain(w, http.StatusOK, `{"status":"ok"}`)
 			return
 		case "/readyz":
-			w.Header().Set("Retry-After", "1")
-			writePlain(w, http.StatusServiceUnavailable, `{"status":"`+errLoading.Error()+`"}`)
+			writeLoading(w)
 			return
 		}
 		select {
@@ -40,12 +39,21 @@ func (m *Main) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		if m.scrapes != nil {
+			writePlain(w, http.StatusNotFound, `{"error":"metrics have an address of their own here (metrics_listen)"}`)
+			return
+		}
 		m.metrics.Handler().ServeHTTP(w, r)
 		return
 	}
 	m.requests.enter()
 	defer m.requests.leave()
 	m.gateway.ServeHTTP(w, r)
+}
+
+func writeLoading(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	writePlain(w, http.StatusServiceUnavailable, `{"status":"`+errLoading.Error()+`"}`)
 }
 
 func writePlain(w http.ResponseWriter, status int, body string) {

@@ -13,10 +13,11 @@ import (
 	"omniroute/internal/config"
 )
 
-// listen opens the listener. The configuration has checked who may reach it.
-func listen(at config.Address) (net.Listener, error) {
+// listen opens a listener for the address under a key of the configuration, which has checked who may
+// reach it.
+func listen(at config.Address, key string) (net.Listener, error) {
 	if at.Network == "unix" {
-		if err := clearSocket(at.Address); err != nil {
+		if err := clearSocket(at.Address, key); err != nil {
 			return nil, err
 		}
 	}
@@ -24,11 +25,11 @@ func listen(at config.Address) (net.Listener, error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("another program listens on %s, maybe another omniroute; stop it, or choose another address with `listen`: %w", at, err)
+		return nil, fmt.Errorf("another program listens on %s, maybe another omniroute; stop it, or choose another address with `%s`: %w", at, key, err)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("listening on %s is not permitted; choose a port above 1023 with `listen`: %w", at, err)
+		return nil, fmt.Errorf("listening on %s is not permitted; choose a port above 1023 with `%s`: %w", at, key, err)
 	default:
-		return nil, fmt.Errorf("cannot listen on %s; choose another address with `listen`: %w", at, err)
+		return nil, fmt.Errorf("cannot listen on %s; choose another address with `%s`: %w", at, key, err)
 	}
 	if at.Network == "unix" {
 		// Whoever can open the socket may use every key, so it is the user's own.
@@ -40,23 +41,23 @@ func listen(at config.Address) (net.Listener, error) {
 }
 
 // clearSocket removes a socket that a killed process has left behind.
-func clearSocket(path string) error {
+func clearSocket(path, key string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot look for the socket %s; choose another path with `listen`: %w", path, err)
+		return fmt.Errorf("cannot look for the socket %s; choose another path with `%s`: %w", path, key, err)
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("%s is there and is no socket; choose another path with `listen`", path)
+		return fmt.Errorf("%s is there and is no socket; choose another path with `%s`", path, key)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err == nil {
 		c.Close()
-		return fmt.Errorf("another program listens on unix:%s, maybe another omniroute; stop it, or choose another address with `listen`", path)
+		return fmt.Errorf("another program listens on unix:%s, maybe another omniroute; stop it, or choose another address with `%s`", path, key)
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return os.Remove(path)

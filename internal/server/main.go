@@ -37,10 +37,12 @@ type Main struct {
 
 	listener net.Listener
 	reach    config.Address // what the listener was opened with
+	apart    config.Address // where /metrics is, if not there
 	stored   config.Store
 	http     *http.Server
 	served   chan struct{}
 	cut      context.CancelCauseFunc // ends what still runs
+	scrapes  *scrapes                // nil when /metrics is on listener
 
 	store   *lateStore
 	engine  *resilience.Engine
@@ -90,8 +92,8 @@ func (m *Main) Start(ctx context.Context) (err error) {
 		return err
 	}
 	m.classifier.Store(c.Noting(m.noteUnknown))
-	m.reach, m.stored = cfg.Listen, cfg.Store
-	if m.listener, err = listen(cfg.Listen); err != nil {
+	m.reach, m.apart, m.stored = cfg.Listen, cfg.Metrics, cfg.Store
+	if m.listener, err = listen(cfg.Listen, "listen"); err != nil {
 		return err
 	}
 	m.serve()
@@ -100,6 +102,11 @@ func (m *Main) Start(ctx context.Context) (err error) {
 			err = errors.Join(err, m.abandon(false))
 		}
 	}()
+	if m.apart != (config.Address{}) {
+		if m.scrapes, err = serveScrapes(m.apart, m.loaded, func() *telemetry.Metrics { return m.metrics }, m.log); err != nil {
+			return err
+		}
+	}
 	if m.store, err = openStore(ctx, cfg, m.o.Source.OwnFolder, m.log); err != nil {
 		return err
 	}
@@ -113,6 +120,9 @@ func (m *Main) Start(ctx context.Context) (err error) {
 	}
 	close(m.loaded)
 	m.log.Info("listening", "url", m.URL(), "providers", len(cfg.Providers), "combos", len(cfg.Combos), "config", cfg.File)
+	if m.scrapes != nil {
+		m.log.Info("metrics have an address of their own", "url", m.MetricsURL())
+	}
 	return nil
 }
 
@@ -180,16 +190,27 @@ func (m *Main) serve() {
 func (m *Main) Addr() net.Addr { return m.listener.Addr() }
 
 // URL is the gateway's address for this machine: "http://127.0.0.1:20128", or "unix:PATH".
-func (m *Main) URL() string {
-	if m.reach.Network == "unix" {
-		return m.reach.String()
+func (m *Main) URL() string { return urlOf(m.reach, m.listener) }
+
+// MetricsURL is the address of /metrics for this machine, without that path.
+func (m *Main) MetricsURL() string {
+	if m.scrapes == nil {
+		return m.URL()
 	}
-	host, port, err := net.SplitHostPort(m.listener.Addr().String())
+	return urlOf(m.apart, m.scrapes.listener)
+}
+
+// urlOf returns where this machine reaches a listener that was opened at an address.
+func urlOf(at config.Address, l net.Listener) string {
+	if at.Network == "unix" {
+		return at.String()
+	}
+	host, port, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
-		return "http://" + m.listener.Addr().String()
+		return "http://" + l.Addr().String()
 	}
 	switch ip := net.ParseIP(host); {
-	case ip.IsUnspecified() && ip.To4() == nil && m.reach.Address[0] == '[':
+	case ip.IsUnspecified() && ip.To4() == nil && at.Address[0] == '[':
 		host = "::1"
 	case ip.IsUnspecified():
 		host = "127.0.0.1"

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -57,6 +59,72 @@ func TestMetricsAreServed(t *testing.T) {
 	}
 	if _, text := fetch(t, m.URL()+"/metrics"); strings.Contains(text, "acme") || !strings.Contains(text, `provider="beta"`) {
 		t.Error("/metrics shows the providers of the old configuration")
+	}
+}
+
+// TestMetricsApart gives /metrics an address of its own: it is there without a token and alone, not
+// where clients are any more, and it can be read until the last request has ended.
+func TestMetricsApart(t *testing.T) {
+	t.Parallel()
+	_, base := upstream(t, slow)
+	g := start(t, t.TempDir(), "metrics_listen: 127.0.0.1:0\n"+yaml(base, ""))
+	s := g.open("chat")
+	at := g.MetricsURL()
+	if at == g.URL() {
+		t.Fatal("it is where clients connect")
+	}
+	if status, text := fetch(t, at+"/metrics"); status != http.StatusOK || !strings.Contains(text, "omniroute_build_info") {
+		t.Errorf("its own address: %d %s", status, text)
+	}
+	if status, text := fetch(t, g.URL()+"/metrics"); status != http.StatusNotFound || !strings.Contains(text, "metrics_listen") {
+		t.Errorf("the clients' address: %d %s", status, text)
+	}
+	for _, path := range []string{"/", "/healthz", "/readyz", "/v1/models", "/admin/v1/status", "/dashboard", "/metrics/x"} {
+		if status, _ := fetch(t, at+path); status != http.StatusNotFound {
+			t.Errorf("%s is answered there too: %d", path, status)
+		}
+	}
+	if status, _ := g.call("GET", "/readyz", ""); status != http.StatusOK {
+		t.Errorf("readyz on the clients' address: %d", status)
+	}
+	write(t, g.file, yaml(base, ""))
+	g.log.wait(t, "after a restart only\" key=metrics_listen", 1)
+	if status, _ := fetch(t, at+"/metrics"); status != http.StatusOK {
+		t.Errorf("after the reload: %d", status)
+	}
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- g.Stop(context.Background()) }()
+	g.log.wait(t, "waiting for requests to finish", 1)
+	if status, _ := fetch(t, at+"/metrics"); status != http.StatusOK {
+		t.Errorf("while it drains: %d", status)
+	}
+	if whole, err := s.rest(); !whole || err != nil {
+		t.Errorf("the stream was cut: %v %v", whole, err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", strings.TrimPrefix(at, "http://")); err == nil {
+		c.Close()
+		t.Error("it still listens")
+	}
+}
+
+// TestMetricsAddressInUse does not start, says which key is wrong, and leaves nothing behind.
+func TestMetricsAddressInUse(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	g := prepare(t, t.TempDir(), "metrics_listen: "+taken.Addr().String()+"\n"+yaml("http://127.0.0.1:1/v1", ""))
+	if err := g.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "`metrics_listen`") {
+		t.Errorf("%v", err)
+	}
+	if _, err := net.Dial("tcp", g.Addr().String()); err == nil {
+		t.Error("the clients' listener is open")
 	}
 }
 

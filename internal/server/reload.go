@@ -12,7 +12,7 @@ import (
 // Reload reads the configuration again and puts it in force without touching a running request. A
 // configuration that cannot be used is refused and logged: the old one stays.
 //
-// Gates, turns and latencies keep what they know under their names. The listener and the store are
+// Gates, turns and latencies keep what they know under their names. The listeners and the store are
 // those of the start; a change of them is reported and waits for a restart.
 func (m *Main) Reload() error {
 	m.reloading.Lock()
@@ -85,6 +85,9 @@ func (m *Main) needRestart(cfg *config.Config) []string {
 	var keys []string
 	if cfg.Listen != m.reach {
 		keys = append(keys, "listen")
+	}
+	if cfg.Metrics != m.apart {
+		keys = append(keys, "metrics_listen")
 	}
 	if cfg.Store != m.stored {
 		keys = append(keys, "store")
