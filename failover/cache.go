@@ -23,31 +23,35 @@ type planCache struct {
 type planID struct {
 	targets            string
 	limits             Limits
+	hedge              Hedge
 	firstToken, answer time.Duration
 }
 
-func (c *planCache) get(e *resilience.Engine, keys []resilience.Key, o Options) *Plan {
+func (c *planCache) get(e *resilience.Engine, keys []resilience.Key, o Options) (*Plan, error) {
 	var name strings.Builder
 	for _, k := range keys {
 		fmt.Fprintf(&name, "%q/%q/%q,", k.Provider, k.Connection, k.Model)
 	}
-	id := planID{name.String(), o.Limits, o.FirstToken, o.Answer}
+	id := planID{name.String(), o.Limits, o.Hedge, o.FirstToken, o.Answer}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.kept[id]; p != nil {
-		return p
+		return p, nil
 	}
-	p := planOf(e, keys, o)
+	p, err := planOf(e, keys, o)
+	if err != nil {
+		return nil, err
+	}
 	p.Name = id.targets
 	if len(c.kept) >= plansKept || c.kept == nil {
 		c.kept = map[planID]*Plan{}
 	}
 	c.kept[id] = p
-	return p
+	return p, nil
 }
 
-func planOf(e *resilience.Engine, keys []resilience.Key, o Options) *Plan {
-	p := Plan{Limits: o.Limits, Ordered: true}
+func planOf(e *resilience.Engine, keys []resilience.Key, o Options) (*Plan, error) {
+	p := Plan{Name: "Run", Limits: o.Limits, Hedge: o.Hedge, Ordered: true}
 	type model struct{ provider, model string }
 	streamed, whole := map[model]*Latency{}, map[model]*Latency{}
 	var models []model
@@ -69,9 +73,5 @@ func planOf(e *resilience.Engine, keys []resilience.Key, o Options) *Plan {
 			Streamed: streamed[m], Whole: whole[m],
 		})
 	}
-	plan, err := NewPlan(p)
-	if err != nil {
-		panic(err) // every target is resolved
-	}
-	return plan
+	return NewPlan(p)
 }

@@ -22,19 +22,27 @@ func (r *Request) next(now time.Time) Action {
 		r.pausing, r.pauseFrom = patient, now
 		return Action{Type: Pause, Until: until}
 	}
-	if a := r.dispatchNext(now, false); a != nil {
+	if a := r.dispatchNext(now, anyone); a != nil {
 		return Action{Type: Dispatch, Attempt: a}
 	}
 	return r.wait(now)
 }
 
-// dispatchNext sends the first target that is eligible and was not tried yet; with sure set, only
-// one about which there is no doubt.
-func (r *Request) dispatchNext(now time.Time, sure bool) *Attempt {
+// choice says which targets will do.
+type choice uint8
+
+const (
+	anyone  choice = iota // whoever is eligible
+	noProbe               // nobody who would have to prove himself
+	sound                 // nobody with anything against him, nor one that is busy with the request
+)
+
+// dispatchNext sends the first target that will do and was not tried yet.
+func (r *Request) dispatchNext(now time.Time, who choice) *Attempt {
 	if r.dispatched >= r.plan.Limits.MaxAttempts {
 		return nil
 	}
-	r.open.reset(r, sure)
+	r.open.reset(r, who)
 	for i := r.pick(now); i >= 0; i = r.pick(now) {
 		if a := r.dispatch(i, now, false); a != nil {
 			return a
@@ -65,9 +73,12 @@ func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
 		permit: permit, start: now, index: i, record: len(r.records),
 	}
 	a.Timeout, a.SuspectAfter = t.timing(r.plan.Limits, r.stream, permit.Probe())
-	if r.resuming {
+	switch {
+	case r.resuming:
 		// It may be busy for long with what the client has already, which is no sign of a hang.
 		a.SuspectAfter = a.Timeout
+	case !r.single && !a.Probe && r.left > 1:
+		a.HedgeAfter = t.hedgeAfter(r.plan.Hedge, r.stream)
 	}
 	r.state[i].tried = true
 	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe, Resumes: a.Resumes})

@@ -68,6 +68,9 @@ func (h *Handle) Do(ev Event) Action {
 		if t := a.Attempt; t.SuspectAfter < t.Timeout {
 			h.after(t.SuspectAfter, Suspect, t.ID)
 		}
+		if t := a.Attempt; t.HedgeAfter > 0 {
+			h.after(t.HedgeAfter, Slow, t.ID)
+		}
 	case Commit:
 		h.stopTimers(a.Attempt.ID)
 	case Pause:

@@ -24,7 +24,10 @@ func wired(t *testing.T) (*resilience.Engine, *Runner) {
 
 func planned(t *testing.T, e *resilience.Engine, l Limits, keys ...resilience.Key) *Plan {
 	t.Helper()
-	p := planOf(e, keys, Options{Limits: l, FirstToken: 10 * time.Second})
+	p, err := planOf(e, keys, Options{Limits: l, FirstToken: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.Name = "test"
 	return p
 }
@@ -223,15 +226,22 @@ func TestPlanCache(t *testing.T) {
 	e := newRig(t, resilience.Policy{}).Engine
 	var c planCache
 	one := []resilience.Key{key("a/1/m"), key("a/2/m"), key("b/1/m")}
-	p := c.get(e, one, Options{})
-	if c.get(e, one, Options{}) != p || c.get(e, one, Options{Limits: Limits{MaxAttempts: 2}}) == p || c.get(e, one[:2], Options{}) == p {
+	get := func(keys []resilience.Key, o Options) *Plan {
+		p, err := c.get(e, keys, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := get(one, Options{})
+	if get(one, Options{}) != p || get(one, Options{Limits: Limits{MaxAttempts: 2}}) == p || get(one[:2], Options{}) == p || get(one, Options{Hedge: Hedge{P95: true}}) == p {
 		t.Error("plans are mixed up")
 	}
 	if p.Targets[0].Entry != p.Targets[1].Entry || p.Targets[1].Entry == p.Targets[2].Entry || p.Targets[0].Whole != p.Targets[1].Whole || p.Targets[0].Whole == p.Targets[2].Whole {
 		t.Error("siblings are not told from others")
 	}
 	for i := range 2 * plansKept {
-		c.get(e, []resilience.Key{{Provider: "a", Connection: "1", Model: fmt.Sprint(i)}}, Options{})
+		get([]resilience.Key{{Provider: "a", Connection: "1", Model: fmt.Sprint(i)}}, Options{})
 	}
 	if len(c.kept) > plansKept {
 		t.Errorf("%d plans are kept", len(c.kept))

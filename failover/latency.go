@@ -52,20 +52,37 @@ const (
 	minProbeWait = 10 * time.Second
 )
 
+// timeout bounds an attempt, recent holds how long such attempts took of late, and unknownPace is
+// how long one may take where too few are known.
+func (t *Target) timeout(stream bool) time.Duration {
+	if stream {
+		return t.FirstToken
+	}
+	return t.Answer
+}
+
+func (t *Target) recent(stream bool) *Latency {
+	if stream {
+		return t.Streamed
+	}
+	return t.Whole
+}
+
+func (t *Target) unknownPace(stream bool) time.Duration {
+	return max(t.timeout(stream)/10, minSuspect)
+}
+
 // timing returns how long an attempt may take to its first content and when it is suspicious.
 func (t *Target) timing(l Limits, stream, probe bool) (timeout, suspect time.Duration) {
-	timeout, recent := t.Answer, t.Whole
-	if stream {
-		timeout, recent = t.FirstToken, t.Streamed
-	}
-	p95, known := recent.P95()
+	timeout = t.timeout(stream)
+	p95, known := t.recent(stream).P95()
 	switch {
 	case l.SuspectAfter > 0:
 		suspect = l.SuspectAfter
 	case known:
 		suspect = max(2*p95, minSuspect)
 	default:
-		suspect = max(timeout/10, minSuspect)
+		suspect = t.unknownPace(stream)
 	}
 	if probe {
 		// A whole answer cannot be judged before it is there, so that its bound is its own.

@@ -19,6 +19,8 @@ type crowd struct {
 	lobby *Lobby
 	plans []*Plan
 	all   []*ledger
+	// When requests of each plan came, and when a second attempt of one was started for slowness.
+	came, hedged map[*Plan][]time.Time
 }
 
 // ledger is what an onlooker notes of one request.
@@ -29,6 +31,7 @@ type ledger struct {
 	running  map[int]*Attempt
 	tell     map[int]*Attempt // all that were sent
 	sent     int
+	slow     map[int]bool            // attempts that are slow
 	since    map[resilience.Key]bool // targets tried since the last wait
 	answer   *Attempt
 	paused   time.Duration // in all
@@ -46,7 +49,7 @@ type ledger struct {
 var modelTargets = []string{"a/1/m", "a/2/m", "a/1/n@8", "b/1/m", "b/1/n@32", "c/1/o"}
 
 func newCrowd(t *rapid.T) *crowd {
-	c := &crowd{rig: newRig(t, resilience.Policy{}), t: t, lobby: NewLobby()}
+	c := &crowd{rig: newRig(t, resilience.Policy{}), t: t, lobby: NewLobby(), came: map[*Plan][]time.Time{}, hedged: map[*Plan][]time.Time{}}
 	c.OnOpening(func(p string) { c.lobby.Changed(p, c.now) })
 	for i := range rapid.IntRange(1, 2).Draw(t, "plans") {
 		targets := rapid.SliceOfNDistinct(rapid.SampledFrom(modelTargets), 1, 5, rapid.ID).Draw(t, "targets")
@@ -60,6 +63,12 @@ func newCrowd(t *rapid.T) *crowd {
 		}
 		p := c.plan(t, l, targets...)
 		p.Name, p.Ordered = fmt.Sprint("plan", i), rapid.Bool().Draw(t, "ordered")
+		if rapid.Bool().Draw(t, "hedge") {
+			p.Hedge = Hedge{After: 3 * time.Second, Share: rapid.SampledFrom([]float64{1e-9, 0.05, 0.29, 0.5, 1}).Draw(t, "share")}
+			if err := p.Hedge.complete(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		c.plans = append(c.plans, p)
 	}
 	return c
@@ -68,10 +77,12 @@ func newCrowd(t *rapid.T) *crowd {
 func (c *crowd) begin() {
 	p := rapid.SampledFrom(c.plans).Draw(c.t, "plan")
 	l := &ledger{
-		c: c, plan: p, tell: map[int]*Attempt{}, running: map[int]*Attempt{}, since: map[resilience.Key]bool{}, deadline: c.now.Add(p.Limits.Deadline),
-		req: NewRequest(p, Order(rapid.Permutation(places(p)).Draw(c.t, "order")), rapid.Bool().Draw(c.t, "stream")),
+		c: c, plan: p, tell: map[int]*Attempt{}, running: map[int]*Attempt{}, slow: map[int]bool{}, since: map[resilience.Key]bool{},
+		deadline: c.now.Add(p.Limits.Deadline),
+		req:      NewRequest(p, Order(rapid.Permutation(places(p)).Draw(c.t, "order")), rapid.Bool().Draw(c.t, "stream")),
 	}
 	c.all = append(c.all, l)
+	c.came[p] = append(c.came[p], c.now)
 	l.step(Event{Type: Begin})
 }
 
@@ -134,6 +145,7 @@ func (l *ledger) step(ev Event) {
 		if x.Resumes != l.resumed {
 			fail("resumes: %v", x.Resumes)
 		}
+		l.checkBeside(x, fail)
 		l.since[key] = true
 		l.running[x.ID], l.tell[x.ID] = x, x
 	case Pause:
@@ -176,6 +188,43 @@ func (l *ledger) step(ev Event) {
 	}
 	if l.paused+l.roomed > l.plan.Limits.MaxWait+l.plan.Limits.Patience {
 		fail("it has waited %v", l.paused+l.roomed)
+	}
+}
+
+// checkBeside: beside what runs another is started only where all of that hangs, or as a hedge:
+// beside one that is slow, on a target that nothing is known against, and within the budget.
+func (l *ledger) checkBeside(x *Attempt, fail func(string, ...any)) {
+	c, h := l.c, l.plan.Hedge
+	if !x.Hedge {
+		for _, a := range l.running {
+			if !a.hangs() {
+				fail("%s does not hang", a.Target.Key())
+			}
+		}
+		return
+	}
+	for _, a := range l.running {
+		if len(l.running) > 1 || !l.slow[a.ID] || a.Target.Key() == x.Target.Key() {
+			fail("%d run, slow are %v", len(l.running), l.slow)
+		}
+	}
+	recent := func(all []time.Time, d time.Duration) (n int) {
+		for _, at := range all {
+			if c.now.Sub(at) < d {
+				n++
+			}
+		}
+		return n
+	}
+	c.hedged[l.plan] = append(c.hedged[l.plan], c.now)
+	n, of := recent(c.hedged[l.plan], time.Minute), recent(c.came[l.plan], 61*time.Second)
+	switch {
+	case !h.on() || len(l.running) == 0:
+		fail("nothing to be hedged")
+	case !x.Target.Sound() || x.Probe:
+		fail("%s is in doubt", x.Target.Key())
+	case n > 1 && float64(n) > h.Share*float64(of)+1e-6:
+		fail("%d hedges for %d requests", n, of)
 	}
 }
 
@@ -320,6 +369,12 @@ func TestRequestModel(t *testing.T) {
 				l.step(Event{Type: Failed, Attempt: attempt(l), Verdict: v, Again: rapid.Bool().Draw(t, "again")})
 			},
 			"content": func(t *rapid.T) { l := live(); l.step(Event{Type: Content, Attempt: attempt(l)}) },
+			"slow": func(t *rapid.T) {
+				l := live()
+				id := attempt(l)
+				l.slow[id] = true
+				l.step(Event{Type: Slow, Attempt: id})
+			},
 			"suspect": func(t *rapid.T) { l := live(); l.step(Event{Type: Suspect, Attempt: attempt(l)}) },
 			"end": func(t *rapid.T) {
 				l := live()

@@ -40,7 +40,7 @@ func (o Order) Restart() {}
 // serve them all, and a healthy first target spares the question about the others.
 type Open struct {
 	request *Request
-	sure    bool // only those about which there is no doubt
+	who     choice
 	marks   []mark
 }
 
@@ -74,7 +74,7 @@ func (o *Open) look(i int) {
 	var room [atOnce]resilience.Standing
 	for k, s := range r.plan.standings(from, to, room[:0]) {
 		state := &r.state[from+k]
-		if s.Out || state.tried || state.unfit || o.sure && s.Probe {
+		if s.Out || state.tried || state.unfit || o.who != anyone && s.Probe || o.who == sound && !r.sound(from+k) {
 			o.marks[from+k] = isClosed
 		} else {
 			o.marks[from+k] = isOpen
@@ -82,12 +82,18 @@ func (o *Open) look(i int) {
 	}
 }
 
+// sound reports whether nothing is known against a target and it is not busy with the request.
+func (r *Request) sound(i int) bool {
+	t := &r.plan.Targets[i]
+	return t.Sound() && !slices.ContainsFunc(r.running, func(a *Attempt) bool { return a.Target.Key() == t.Key() })
+}
+
 // close says that a target may not be tried after all: somebody else was faster.
 func (o *Open) close(i int) { o.marks[i] = isClosed }
 
 // reset forgets what the gates have said.
-func (o *Open) reset(r *Request, sure bool) {
-	o.request, o.sure = r, sure
+func (o *Open) reset(r *Request, who choice) {
+	o.request, o.who = r, who
 	clear(o.marks)
 }
 
@@ -140,7 +146,7 @@ func (r *Request) Bar(i int) {
 // every attempt failed and changed nothing else. It changes nothing. The request must not have begun.
 func (r *Request) Outlook(now time.Time) []int {
 	var order []int
-	r.open.reset(r, false)
+	r.open.reset(r, anyone)
 	for i := r.pick(now); i >= 0; i = r.pick(now) {
 		order = append(order, i)
 		r.open.close(i)

@@ -86,6 +86,8 @@ type Plan struct {
 	Limits  Limits
 	// Ordered says that a later entry is second best, so that patience is worth something.
 	Ordered bool
+	// Hedge says when a second target is asked beside a slow one. The zero value means never.
+	Hedge Hedge
 
 	gates []*resilience.Target // of the targets
 }
@@ -93,6 +95,9 @@ type Plan struct {
 // NewPlan completes a plan: limits and timeouts that are not set get their defaults.
 func NewPlan(p Plan) (*Plan, error) {
 	p.Limits = p.Limits.Defaults()
+	if err := p.Hedge.complete(); err != nil {
+		return nil, fmt.Errorf("plan %q: %w", p.Name, err)
+	}
 	p.Targets = slices.Clone(p.Targets)
 	p.gates = make([]*resilience.Target, len(p.Targets))
 	for i := range p.Targets {

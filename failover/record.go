@@ -16,6 +16,7 @@ const (
 	OutcomeAnswered   Outcome = "answered"   // a good end
 	OutcomeFailed     Outcome = "failed"     // by the verdict
 	OutcomeSuperseded Outcome = "superseded" // another attempt was faster, or the request was over
+	OutcomeHedgeLost  Outcome = "hedge_lost" // the same in a race that a hedge was part of
 	OutcomeCanceled   Outcome = "canceled"   // the client left
 	OutcomeDeadline   Outcome = "deadline"   // our own deadline passed
 )
@@ -29,6 +30,7 @@ type Record struct {
 	Status       int
 	Probe        bool
 	Resumes      bool          // it was to finish the answer of an earlier attempt
+	Hedge        bool          // it was started beside one that was slow
 	FirstContent time.Duration // 0 while none has come
 	Duration     time.Duration // to its end
 }

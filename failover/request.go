@@ -31,6 +31,8 @@ type Request struct {
 	committed  *Attempt
 	resuming   bool    // an answer has broken off, and another attempt is to finish it
 	stop       *Record // the first failure that is the request's or the client's own
+	final      bool    // nothing more is to be tried; what runs may still answer
+	single     bool    // never two attempts at once
 	over       bool
 	cause      Cause
 
@@ -80,6 +82,10 @@ func NewRequest(p *Plan, picker Picker, stream bool) *Request {
 	return r
 }
 
+// Single says that the request must never be with two targets at once, since it would make
+// something twice (law R10). Call it before the first step.
+func (r *Request) Single() { r.single = true }
+
 // Dispatched returns how many attempts were sent so far.
 func (r *Request) Dispatched() int { return r.dispatched }
 
@@ -94,6 +100,7 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 	switch ev.Type {
 	case Begin:
 		r.start = now
+		r.plan.Hedge.count(now)
 		return r.next(now)
 	case Failed:
 		return r.failed(ev, now)
@@ -103,6 +110,8 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 		return r.ended(ev, now)
 	case Suspect:
 		return r.suspect(ev, now)
+	case Slow:
+		return r.slow(ev, now)
 	case Woken:
 		return r.woken(ev, now)
 	case RoomFull:
@@ -173,12 +182,10 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 
 	switch ev.Verdict.Scope {
 	case resilience.ScopeClient:
-		keep := *rec
-		r.stop = &keep
-		cancel := r.dropRunning(now, OutcomeSuperseded)
-		act := r.giveUp(CauseRequest)
-		act.Cancel = cancel
-		return act
+		if !r.final {
+			keep := *rec
+			r.stop, r.final = &keep, true
+		}
 	case resilience.ScopeRequest:
 		if r.stop == nil {
 			keep := *rec
@@ -187,7 +194,7 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 		r.markUnfit(a, ev.Verdict.Kind)
 	}
 	switch {
-	case len(r.running) > 0:
+	case len(r.running) > 0 || r.final:
 		return r.accompany(now) // the others may still answer
 	case r.resuming:
 		return r.resume(now)
@@ -235,16 +242,13 @@ func (r *Request) content(ev Event, now time.Time) Action {
 	}
 	a.permit.FirstContent()
 	took := now.Sub(a.start)
-	switch {
-	case r.resuming: // how soon it had something new says nothing of the model
-	case r.stream:
-		a.Target.Streamed.Add(took)
-	default:
-		a.Target.Whole.Add(took)
+	if !r.resuming { // how soon it had something new says nothing of the model
+		a.Target.recent(r.stream).Add(took)
 	}
 	a.Target.Pulse.content(r.stream, !r.resuming, a.start, now)
 	r.drop(a)
 	cancel := r.dropRunning(now, OutcomeSuperseded)
+	r.lost(cancel, a)
 	r.committed = a
 	r.records[a.record].FirstContent = took
 	return Action{Type: Commit, Attempt: a, Cancel: cancel}
@@ -293,26 +297,9 @@ func (r *Request) suspect(ev Event, now time.Time) Action {
 	if a == nil || r.committed != nil {
 		return Action{Type: Continue}
 	}
-	a.slow = true
+	a.silent = true
 	a.permit.Waited()
 	return r.accompany(now)
-}
-
-// accompany starts the next target beside attempts that all wait too long: probes, or attempts
-// on providers that hang. It takes none that would be a probe itself, since the request would
-// then wait for another one that is in doubt.
-func (r *Request) accompany(now time.Time) Action {
-	for _, a := range r.running {
-		if !a.slow || !a.Probe && !a.Target.Suspected() {
-			return Action{Type: Continue}
-		}
-	}
-	if now.Before(r.Deadline()) {
-		if b := r.dispatchNext(now, true); b != nil {
-			return Action{Type: Dispatch, Attempt: b}
-		}
-	}
-	return Action{Type: Continue}
 }
 
 func (r *Request) woken(ev Event, now time.Time) Action {

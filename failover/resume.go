@@ -30,7 +30,7 @@ func (r *Request) resume(now time.Time) Action {
 			return Action{Type: Dispatch, Attempt: a}
 		}
 	}
-	if a := r.dispatchNext(now, false); a != nil {
+	if a := r.dispatchNext(now, anyone); a != nil {
 		return Action{Type: Dispatch, Attempt: a}
 	}
 	var at time.Time

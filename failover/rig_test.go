@@ -120,6 +120,9 @@ func describe(a Action, r *Request, now time.Time) string {
 		if a.Attempt.Probe {
 			s += " as a probe"
 		}
+		if a.Attempt.Hedge {
+			s += " as a hedge"
+		}
 	case Pause:
 		s = fmt.Sprint("pause ", a.Until.Sub(now))
 	case Enter:
@@ -141,7 +144,7 @@ func describe(a Action, r *Request, now time.Time) string {
 // answer. The events:
 //
 //	begin, content, end [verdict], break VERDICT (the answer may be finished by another attempt),
-//	fail VERDICT [again], suspect, woken [time that counts], full, abandon, late
+//	fail VERDICT [again], suspect, slow, woken [time that counts], full, abandon, late
 //
 // "#2" behind one names the attempt, which is else the last one. What else happens:
 //
@@ -226,6 +229,8 @@ func (s *script) step(f []string) string {
 		ev.Type, ev.Verdict, ev.Again = Failed, verdict(s.t, f[1]), len(f) > 2
 	case "suspect":
 		ev.Type = Suspect
+	case "slow":
+		ev.Type = Slow
 	case "woken":
 		ev.Type = Woken
 		switch {

@@ -20,6 +20,8 @@ type Options struct {
 	// Stream says that fn calls Attempt.FirstContent as soon as the answer begins: until then
 	// FirstToken bounds the attempt, afterwards nothing but the deadline does.
 	Stream bool
+	// Hedge lets fn run for a second target beside one that is slow. The zero value means never.
+	Hedge Hedge
 	// FirstToken and Answer bound an attempt; see Target.
 	FirstToken, Answer time.Duration
 	// Verdict judges an error of fn. Nil asks the error itself (a method Verdict()
@@ -83,19 +85,23 @@ func (p Panic) String() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack
 // Targets with the same provider and model next to each other are siblings.
 //
 // fn must return soon after its context has ended, which is also how it learns that it took too
-// long or that another attempt was faster: Run does not wait for it. When a provider hangs, fn may
-// be running for two targets at once. The context ends when Run returns, so that the value must
-// not depend on it.
+// long or that another attempt was faster: Run does not wait for it. When a provider hangs, or
+// with Options.Hedge when one is slow, fn may be running for two targets at once. The context ends
+// when Run returns, so that the value must not depend on it.
 //
-// The error is an *Error, or ctx's. An fn that panics is not the target's fault: Run panics with a
-// Panic.
+// The error is an *Error, or ctx's, or tells of options that make no sense. An fn that panics is
+// not the target's fault: Run panics with a Panic.
 func Run[T any](ctx context.Context, rn *Runner, targets []resilience.Key, fn func(context.Context, *Attempt) (T, error)) (T, error) {
 	return RunWith(ctx, rn, targets, Options{}, fn)
 }
 
 // RunWith is Run with options.
 func RunWith[T any](ctx context.Context, rn *Runner, targets []resilience.Key, o Options, fn func(context.Context, *Attempt) (T, error)) (T, error) {
-	plan := rn.plans.get(rn.engine, targets, o)
+	plan, err := rn.plans.get(rn.engine, targets, o)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
 	bounded, cancel := context.WithTimeout(ctx, plan.Limits.Deadline)
 	defer cancel()
 	d := &runDriver[T]{h: rn.Handle(NewRequest(plan, nil, o.Stream)), o: o, fn: fn, parent: ctx, ctx: bounded}

@@ -35,6 +35,7 @@ const (
 	Content                    // an attempt's first content has come: it is the answer
 	Ended                      // the answering attempt is over; a Verdict of ScopeNone is a good end
 	Suspect                    // an attempt's SuspectAfter has passed, or its breaker has opened since
+	Slow                       // an attempt's HedgeAfter has passed
 	Woken                      // the wait is over: time is up, or the room let the request go
 	RoomFull                   // the room does not take the request in
 	Abandoned                  // the client has left, or the program stops
@@ -77,16 +78,18 @@ type Attempt struct {
 	ID     int
 	Target *Target
 	// Timeout is how long it may take from its dispatch to its first content (a stream) or to
-	// the whole answer. SuspectAfter is when to say Suspect.
-	Timeout, SuspectAfter time.Duration
-	// Probe says that it decides about an exclusion.
-	Probe bool
+	// the whole answer. SuspectAfter is when to say Suspect, HedgeAfter when to say Slow; 0 means
+	// never.
+	Timeout, SuspectAfter, HedgeAfter time.Duration
+	// Probe says that it decides about an exclusion, Hedge that it was started beside a slow one.
+	Probe, Hedge bool
 	// Resumes says that it is to finish the answer that an earlier attempt has begun.
 	Resumes bool
 
 	permit resilience.Permit
 	start  time.Time
-	slow   bool // SuspectAfter has passed
+	slow   bool // HedgeAfter has passed
+	silent bool // SuspectAfter has passed
 	index  int  // its target's place in the plan
 	record int  // its place among the records
 	call   *call

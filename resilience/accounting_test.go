@@ -161,6 +161,7 @@ func TestA3ReadsChangeNothing(t *testing.T) {
 			tt.Check()
 			tt.Standing(true)
 			tt.Suspected()
+			tt.Sound()
 		}
 		r.Events(0)
 		r.AllCircuitBreakerStatuses()
@@ -208,6 +209,9 @@ func TestA4OneDecision(t *testing.T) {
 			tt := r.Target(target(k))
 			x, out := tt.Check()
 			_, out2, asProbe := tt.Standing(false)
+			if healthy := r.AllCircuitBreakerStatuses()[tt.Key().Provider].State == Closed && !out && !asProbe; tt.Sound() != healthy {
+				t.Fatalf("%s: sound %v, want %v", k, tt.Sound(), healthy)
+			}
 			p, err := tt.Acquire()
 			if out != (err != nil) || out2 != out || r.IsReady(target(k)) == out && err != nil {
 				t.Fatalf("%s: check says out %v, standing %v, acquire %v", k, out, out2, err)
@@ -226,6 +230,8 @@ func TestA4OneDecision(t *testing.T) {
 		func() { r.fail("p/a/m", err429) },
 		func() { r.fail("p/b/m", model(KindModelNotFound)) },
 		func() { r.at(sec) },
+		func() { r.fail("q/b/m", err500); r.fail("q/c/m", err500) },
+		func() { r.fail("q/d/m", err500) }, // q is DEGRADED, and q/a/m is not out
 		func() { r.trip("q") },
 		func() { r.at(4 * sec) },
 		func() { _ = r.Exclude(target("q"), 0, "maintenance") },

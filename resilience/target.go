@@ -62,6 +62,21 @@ func (t *Target) check(alone bool) (x Exclusion, a answerKind) {
 	return x, a
 }
 
+// Sound reports whether there is no doubt about the target: it would be admitted, not as a probe,
+// and its breaker is not DEGRADED. It changes nothing.
+func (t *Target) Sound() bool {
+	if (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvidence|bitEvicted) == 0 {
+		return true
+	}
+	e := t.engine
+	clock := e.opts.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.peek(t)
+	_, a, _ := p.decide(false, clock)
+	return a == free && p.dom.breaker.breakerView(p.dom.policy, clock.Sub(e.start)) == Closed
+}
+
 // unknown reports that nothing is known against the target, without a lock.
 func (t *Target) unknown() bool {
 	return (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvicted) == 0

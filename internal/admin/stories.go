@@ -58,8 +58,10 @@ type Attempt struct {
 	Rule     string            `json:"rule,omitempty"`
 	Evidence string            `json:"evidence,omitempty"`
 	// RetryAfterMs is what the upstream said, before any cap; 0 when it said nothing.
-	RetryAfterMs   int64 `json:"retry_after_ms"`
-	Probe          bool  `json:"probe"`
+	RetryAfterMs int64 `json:"retry_after_ms"`
+	Probe        bool  `json:"probe"`
+	// Hedge says that it was started beside one that was slow.
+	Hedge          bool  `json:"hedge"`
 	FirstContentMs int64 `json:"first_content_ms"`
 	DurationMs     int64 `json:"duration_ms"`
 }
@@ -176,7 +178,7 @@ func requestOf(s telemetry.Story) Request {
 func attemptOf(id string, rec failover.Record) Attempt {
 	t := Attempt{
 		RequestID: id, At: resilience.Timestamp{Time: rec.At}, Provider: rec.Key.Provider, Connection: rec.Key.Connection, Model: rec.Key.Model,
-		Outcome: rec.Outcome, Status: rec.Status, Probe: rec.Probe, FirstContentMs: ms(rec.FirstContent), DurationMs: ms(rec.Duration),
+		Outcome: rec.Outcome, Status: rec.Status, Probe: rec.Probe, Hedge: rec.Hedge, FirstContentMs: ms(rec.FirstContent), DurationMs: ms(rec.Duration),
 	}
 	if v := rec.Verdict; v.Scope != resilience.ScopeNone {
 		t.Scope, t.Kind, t.Rule, t.Evidence, t.RetryAfterMs = &v.Scope, &v.Kind, v.Rule, v.Evidence, ms(v.RetryAfter)

@@ -31,6 +31,7 @@ func (b *builder) combos(n *node) {
 		}
 		b.relay(e.value, &combo.Relay)
 		combo.firstTokenSet, combo.answerSet = e.value.get("first_token_timeout").ok(), e.value.get("answer_timeout").ok()
+		b.hedge(e.value.get("hedge"), combo)
 		b.cfg.Combos = append(b.cfg.Combos, combo)
 		b.cfg.combos[combo.Name] = combo
 		lists = append(lists, e.value.get("targets"))
@@ -45,6 +46,7 @@ func (b *builder) combos(n *node) {
 	if len(b.errors) == 0 {
 		for _, combo := range b.cfg.Combos {
 			combo.Targets = combo.flat(nil)
+			b.hedgeInVain(n.get(combo.Name).get("hedge"), combo)
 		}
 	}
 }

@@ -200,8 +200,11 @@ func (p *problems) checkScalar(n *node, s *spec, at string) {
 			p.errorf(n, "%s is not a size; write one above 0 such as 64MiB, 10MB or a number of bytes", quote(n.shown()))
 		}
 	case kindShare:
-		if f, ok := parseShare(n.text); !ok || f < 0 || f > 1 {
+		switch f, ok := parseShare(n.text); {
+		case !ok || f < 0 || f > 1:
 			p.errorf(n, "%s is not a share; write a number from 0 to 1, or a percentage such as 10%%", quote(n.shown()))
+		case f == 0 && s.min > 0:
+			p.errorf(n, "%s means nothing here; write a share above 0 such as 10%%, or remove the key for the default", n.shown())
 		}
 	}
 }

@@ -124,8 +124,21 @@ type Combo struct {
 	// Relay holds the effective settings: the combo's own keys over the general ones. Those of the combo
 	// that the client named count, not those of combos in it.
 	Relay Relay
+	// Hedge is nil where no second target is asked beside a slow one. As with Relay the one of the
+	// combo that the client named counts.
+	Hedge *Hedge
 
 	firstTokenSet, answerSet bool // the combo sets these timeouts itself
+}
+
+// Hedge says when a second target is asked beside one that is slow.
+type Hedge struct {
+	// After is how long an attempt may show no content; 0 means as long as 95 of 100 recent ones
+	// took, which is the default.
+	After time.Duration
+	// Budget is how many attempts may be started so, as a share of the combo's requests: above 0,
+	// at most 1. Defaults to 0.05.
+	Budget float64
 }
 
 // Entry is one line of a combo.

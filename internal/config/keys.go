@@ -129,14 +129,25 @@ var comboFields = append([]field{
 		doc:     "Where requests go, each provider/model, the name of a combo, or a mapping. Combos may stand in each other four deep; each chooses by its own strategy, and the settings are those of the combo that the client named.",
 		example: "[anthropic/claude-sonnet-5, {target: openai/gpt-5.2, connection: main, weight: 2}]",
 	},
-	{key: "hedge", spec: spec{kind: kindObject, fields: []field{
-		{key: "after", spec: spec{kind: kindDuration, min: positive}, doc: "When a second target is asked."},
-		{key: "budget", spec: spec{kind: kindShare}, doc: "The share of requests that may be hedged."},
-	}}, doc: "Ask a second target when the first is slow."},
+	{
+		key: "hedge", spec: spec{kind: kindObject, fields: hedgeFields},
+		doc: "Ask a second target beside one that is slow; the first content wins and the other is cancelled. Never when the key is absent.", example: "{after: 8s, budget: 5%}",
+	},
 	{key: "recover", spec: spec{kind: kindEnum, enum: []string{"continue"}}, doc: "Finish answers that were cut."},
 	{key: "keepalive", spec: spec{kind: kindDuration}, doc: "Send comments to waiting clients."},
 	{key: "last_resort", spec: spec{kind: kindBool}, doc: "Try the target that is back soonest when all are out."},
 }, requestFields()...)
+
+var hedgeFields = []field{
+	{
+		key: "after", spec: spec{kind: kindDuration, min: positive, enum: []string{"p95"}}, def: "p95",
+		doc: "How long an attempt may show no content. p95: as long as 95 of 100 recent attempts on the target took. Whole answers, which show none before their end, always have at least that long.",
+	},
+	{
+		key: "budget", spec: spec{kind: kindShare, min: positive}, def: "5%",
+		doc: "How many attempts may be started so, as a share of the combo's requests of the last minute. One a minute always may.",
+	},
+}
 
 var targetFields = []field{
 	{key: "target", spec: spec{kind: kindString}, required: true, doc: "provider/model, or the name of a combo.", example: "openai/gpt-5.2"},

@@ -87,7 +87,12 @@ func (s *spec) form(at string) *jsonschema.Schema {
 		size.Not = text(`^[^1-9]*$`)
 		return anyOf(size, &jsonschema.Schema{Type: "integer", Minimum: pointer(1.0)}, variable)
 	case kindShare:
-		return anyOf(&jsonschema.Schema{Type: "number", Minimum: pointer(0.0), Maximum: pointer(1.0)}, text(sharePattern), variable)
+		number, percent := &jsonschema.Schema{Type: "number", Minimum: pointer(0.0), Maximum: pointer(1.0)}, text(sharePattern)
+		if s.min > 0 {
+			number.Minimum, number.ExclusiveMinimum = nil, pointer(0.0)
+			percent.Not = text(`^[^1-9]*$`) // 0%
+		}
+		return anyOf(number, percent, variable)
 	case kindStatus:
 		return anyOf(&jsonschema.Schema{Type: "integer", Minimum: pointer(100.0), Maximum: pointer(599.0)}, text(statusPattern), variable)
 	case kindList:

@@ -12,7 +12,6 @@ var unavailable = []string{
 	"providers.*.connections_strategy=cost",
 	"combos.*.strategy=headroom",
 	"combos.*.strategy=cost",
-	"combos.*.hedge",
 	"combos.*.recover",
 	"combos.*.keepalive",
 	"combos.*.last_resort",

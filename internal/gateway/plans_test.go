@@ -29,7 +29,13 @@ combos:
   three: {strategy: priority, targets: [p/m, q/m, r/m]}
   two: {strategy: round-robin, targets: [p/m, {target: q/n, weight: 2}]}
   one: {targets: [p/m]}
+  three-hedged: {targets: [p/m, q/m, r/m], hedge: {after: 500ms, budget: 100%}}
+  two-hedged: {strategy: round-robin, targets: [p/m, {target: q/n, weight: 2}], hedge: {after: p95, budget: 30%}}
+  one-hedged: {targets: [p/m], hedge: {after: 300ms, budget: 100%}}
 `
+
+// planOptions are the endings of the combos' names that turn an option on.
+var planOptions = []string{"", "-hedged"}
 
 func planLabs(seed uint64) []lab.Options {
 	text := func(p lab.Prompt) string {
@@ -147,9 +153,11 @@ func runPlan(t *testing.T, seed uint64) {
 			w.Providers[name].SetFault(randomFault(rnd))
 		}
 	}
+	option := planOptions[rnd.IntN(len(planOptions))]
 	var all sync.WaitGroup
 	for range 1 + rnd.IntN(4) {
 		model, stream := []string{"three", "three", "two", "one"}[rnd.IntN(4)], rnd.IntN(4) > 0
+		model += option
 		var patience time.Duration
 		if rnd.IntN(6) == 0 {
 			patience = time.Duration(rnd.IntN(5000)) * time.Millisecond

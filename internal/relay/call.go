@@ -79,8 +79,12 @@ func newCall(x *exchange, a *failover.Attempt) *call {
 	if x.Asked.Stream {
 		c.name = "first_token_timeout"
 	}
-	if a.SuspectAfter < a.Timeout {
-		c.suspect = c.base.Add(a.SuspectAfter)
+	aside := a.SuspectAfter
+	if a.HedgeAfter > 0 {
+		aside = min(aside, a.HedgeAfter)
+	}
+	if aside < a.Timeout {
+		c.aside = c.base.Add(aside)
 	}
 	c.handOver = func() { x.handOver(c) }
 	c.slowWriter = x.hurryWriter

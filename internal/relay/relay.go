@@ -117,6 +117,9 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 	defer q.Route.Done(picker)
 	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, picker, q.Asked.Stream))
 	defer x.finish()
+	if x.lasting {
+		x.handle.Single()
+	}
 	err := x.prepare()
 	if err != nil {
 		x.refuse(err)

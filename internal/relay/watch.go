@@ -45,7 +45,7 @@ const (
 // is slow, counts against nobody.
 type watch struct {
 	cancel context.CancelCauseFunc
-	// handOver is called once at suspect, slowWriter once at the deadline.
+	// handOver is called once at aside, slowWriter once at the deadline.
 	handOver, slowWriter func()
 
 	mu       sync.Mutex
@@ -53,7 +53,7 @@ type watch struct {
 	stage    stage
 	expired  error     // what ended the attempt
 	deadline time.Time // of the request
-	suspect  time.Time // zero when it does not matter any more
+	aside    time.Time // when others may be started beside it; zero when that does not matter any more
 	limit    time.Time // of the wait
 	name     string    // of the timer behind limit, as the configuration has it
 	after    time.Duration
@@ -83,8 +83,8 @@ func (w *watch) next() time.Time {
 		if w.limit.Before(at) {
 			at = w.limit
 		}
-		if !w.suspect.IsZero() && w.suspect.Before(at) {
-			at = w.suspect
+		if !w.aside.IsZero() && w.aside.Before(at) {
+			at = w.aside
 		}
 	}
 	return at
@@ -169,8 +169,8 @@ func (w *watch) check() {
 			w.expire(&classify.TimeoutError{Phase: classify.Phase(w.phase.Load()), Timer: w.name, After: w.after})
 			return
 		}
-		if !w.suspect.IsZero() && !w.suspect.After(now) {
-			w.suspect = time.Time{}
+		if !w.aside.IsZero() && !w.aside.After(now) {
+			w.aside = time.Time{}
 			w.handOver()
 		}
 		next = w.next().Sub(now)

@@ -51,6 +51,9 @@ func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn func(nod
 		plan:  failover.Plan{Name: planName(res), Limits: limits(combo.Relay), Ordered: combo.Strategy == config.Priority},
 		route: &Route{Relay: combo.Relay, seed: r.seed},
 	}
+	if h := combo.Hedge; h != nil {
+		b.plan.Hedge = failover.Hedge{After: h.After, P95: h.After == 0, Share: h.Budget, Ledger: r.ledgers[combo.Name]}
+	}
 	root := b.combo(combo, true)
 	made, err := failover.NewPlan(b.plan)
 	if err != nil {

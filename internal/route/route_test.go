@@ -49,6 +49,7 @@ combos:
   ring:
     strategy: round-robin
     targets: [{target: acme/large, connection: k1, weight: 3}, beta/large]
+  hedged: {targets: [acme/large, beta/large], hedge: {after: p95, budget: 20%}}
 `
 
 func parse(t *testing.T, text string) *config.Config {
@@ -81,7 +82,12 @@ func newRouter(t *testing.T, text string) *Router {
 
 func resolve(t *testing.T, r *Router, name string) *Route {
 	t.Helper()
-	route, err := r.Resolve(catalog.OpenAI, name)
+	return resolveIn(t, catalog.OpenAI, r, name)
+}
+
+func resolveIn(t *testing.T, d catalog.Dialect, r *Router, name string) *Route {
+	t.Helper()
+	route, err := r.Resolve(d, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +213,9 @@ func TestReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if resolve(t, old, "hedged").Plan.Hedge.Ledger != resolveIn(t, catalog.Anthropic, old, "hedged").Plan.Hedge.Ledger {
+		t.Error("clients of two dialects have budgets of their own")
+	}
 	ring := resolve(t, old, "ring")
 	for range 3 {
 		take(ring)
@@ -232,7 +241,12 @@ func TestReload(t *testing.T) {
 	if d, ok := resolve(t, r, "beta/unlisted").Plan.Targets[0].Whole.P95(); !ok || d != 7*time.Second {
 		t.Errorf("the latency of an unlisted model was lost: %v %v", d, ok)
 	}
-	resolve(t, r, "late")
+	if a, b := resolve(t, old, "hedged").Plan.Hedge, resolve(t, r, "hedged").Plan.Hedge; a.Ledger == nil || a != b {
+		t.Errorf("the hedging budget was lost: %+v, then %+v", a, b)
+	}
+	if a := resolve(t, r, "late").Plan.Hedge; a != (failover.Hedge{}) {
+		t.Errorf("a combo without hedging has %+v", a)
+	}
 	if r.Config() != next || old.Config() != cfg {
 		t.Error("a router knows its configuration")
 	}

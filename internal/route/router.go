@@ -30,6 +30,8 @@ type Router struct {
 	latency *latencies
 	pulses  *pulses
 	seed    uint64
+	// ledgers are the hedging budgets of combos by name; a reload hands them on.
+	ledgers map[string]*failover.HedgeLedger
 
 	mu       sync.Mutex
 	onDemand recent[asked, *Route]
@@ -88,7 +90,7 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 		return nil, errors.New("a router needs a configuration and an engine")
 	}
 	r := &Router{
-		cfg: cfg, engine: e, fixed: map[asked]*Route{}, turns: turns{}, seed: seed,
+		cfg: cfg, engine: e, fixed: map[asked]*Route{}, turns: turns{}, seed: seed, ledgers: map[string]*failover.HedgeLedger{},
 		onDemand: recent[asked, *Route]{limit: maxOnDemand},
 	}
 	var before turns
@@ -97,6 +99,17 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 		r.latency, r.pulses, r.seed = old.latency, old.pulses, old.seed
 	} else {
 		r.latency, r.pulses = newLatencies(), newPulses()
+	}
+	for _, c := range cfg.Combos {
+		if c.Hedge == nil {
+			continue
+		}
+		if old != nil {
+			r.ledgers[c.Name] = old.ledgers[c.Name]
+		}
+		if r.ledgers[c.Name] == nil {
+			r.ledgers[c.Name] = new(failover.HedgeLedger)
+		}
 	}
 	r.latency.keep(cfg)
 	r.pulses.keep(cfg)

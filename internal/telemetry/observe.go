@@ -42,10 +42,25 @@ func (m *Metrics) Observe(s Story) {
 		a := &s.Attempts[j]
 		t := x.target(a.Key)
 		m.attempt(t, a)
+		if a.Hedge {
+			m.v.hedges.WithLabelValues(r.name, hedgeResult(a)).Inc()
+		}
 		if a.Outcome == failover.OutcomeAnswered && s.Usage.Known {
 			m.count(t, tokenCounts(s.Usage))
 		}
 	}
+}
+
+func hedgeResult(a *failover.Record) string {
+	switch {
+	case a.FirstContent > 0:
+		return "won"
+	case a.Outcome == failover.OutcomeHedgeLost:
+		return "lost"
+	case a.Outcome == failover.OutcomeFailed:
+		return "failed"
+	}
+	return "canceled"
 }
 
 func (m *Metrics) attempt(t *targetSeries, a *failover.Record) {

@@ -80,7 +80,7 @@ func scenarios() []scenario {
 			r.served()
 			took := r.took()
 			r.partly(took <= 15*time.Second, "took %v", took.Round(time.Second))
-		}, streamOnly: true, defaults: want{part, none, "first_token_timeout: 60s, since models that reason are silent for that long and a shorter one would waste their work"}},
+		}, streamOnly: true, defaults: want{part, none, "first_token_timeout: 60s, since models that reason are silent for that long and a shorter one would waste their work; and hedge is off, since a second call costs money"}},
 		{id: "S08", what: "cut after 40 of 60 tokens", streamOnly: true, quick: true, play: func(r *run) {
 			r.first().SetFault(lab.Cut(40, lab.CutReset))
 			a := r.ask()

@@ -95,4 +95,7 @@ func (f *flight) dispatch(a *failover.Attempt) {
 	if a.SuspectAfter < took {
 		tell(a.SuspectAfter, failover.Event{Type: failover.Suspect})
 	}
+	if a.HedgeAfter > 0 && a.HedgeAfter < took {
+		tell(a.HedgeAfter, failover.Event{Type: failover.Slow})
+	}
 }

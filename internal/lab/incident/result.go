@@ -24,6 +24,8 @@ type Result struct {
 	// Delays has for every answered request how long it took from its arrival to the dispatch of
 	// the attempt that answered it: what the gateway adds to the answer's own time. Sorted.
 	Delays []time.Duration
+	// Firsts has for every answered request how long it took to its first content. Sorted.
+	Firsts []time.Duration
 	// Events are the engine's, with their times.
 	Events []Event
 
@@ -62,6 +64,7 @@ func (r *Result) answered(f *flight, a *failover.Attempt) {
 	c.Answered++
 	start := a.Start().Sub(epoch)
 	r.Delays = append(r.Delays, start-f.arrived)
+	r.Firsts = append(r.Firsts, f.w.now-f.arrived)
 	p := a.Target.Key().Provider
 	r.answers[p] = append(r.answers[p], start)
 }
@@ -90,6 +93,7 @@ func (r *Result) heard(ev resilience.Event, now time.Duration) {
 // complete sorts what came in any order.
 func (r *Result) complete() {
 	slices.Sort(r.Delays)
+	slices.Sort(r.Firsts)
 	for _, a := range r.answers {
 		slices.Sort(a)
 	}

@@ -138,3 +138,27 @@ func TestRunPolicy(t *testing.T) {
 		t.Error("the breaker never opened")
 	}
 }
+
+// Hedging within its budget cuts the tail of a provider that is slow now and then, for no more
+// further calls than the budget allows.
+func TestRunHedges(t *testing.T) {
+	t.Parallel()
+	s := small()
+	s.Length, s.Rate = 10*time.Minute, 20
+	s.Providers = []incident.Provider{
+		{Name: "main", Connections: three, First: incident.Spread{Median: 600 * time.Millisecond, Sigma: 1}},
+		{Name: "spare"},
+	}
+	without := run(t, s, 1)
+	s.Hedge = failover.Hedge{P95: true, Share: 0.05}
+	with := run(t, s, 1)
+	p99 := func(r *incident.Result) time.Duration { return r.Firsts[len(r.Firsts)*99/100] }
+	share := float64(len(with.Dispatches("spare", ""))+len(with.Dispatches("main", ""))-with.Total().Requests) / float64(with.Total().Requests)
+	t.Logf("without: p99 %v; with: p99 %v, %.2f%% more calls", p99(without).Round(time.Millisecond), p99(with).Round(time.Millisecond), 100*share)
+	if p99(with) > p99(without)*4/5 {
+		t.Errorf("p99 of the first content went from %v to %v", p99(without), p99(with))
+	}
+	if share > 0.055 || share < 0.03 {
+		t.Errorf("%.2f%% more calls", 100*share)
+	}
+}

@@ -27,6 +27,8 @@ type Scenario struct {
 	// Policy and Limits are the gateway's; zero values are its defaults.
 	Policy resilience.Policy
 	Limits failover.Limits
+	// Hedge is every route's. The zero value means none.
+	Hedge failover.Hedge
 	// FirstToken is the first-token timeout of every target. Defaults to 60s.
 	FirstToken time.Duration
 }

@@ -83,7 +83,7 @@ func (w *world) plan() error {
 	type model struct{ provider, name string }
 	streamed, whole := map[model]*failover.Latency{}, map[model]*failover.Latency{}
 	for _, r := range w.Routes {
-		p := failover.Plan{Name: r.Name, Limits: w.Limits, Ordered: true}
+		p := failover.Plan{Name: r.Name, Limits: w.Limits, Hedge: w.Hedge, Ordered: true}
 		var entries [][]int
 		for i, e := range r.Entries {
 			m := model{e.Provider, e.Model}
