@@ -27,7 +27,7 @@ type planID struct {
 	firstToken, answer time.Duration
 }
 
-func (c *planCache) get(e *resilience.Engine, keys []resilience.Key, o Options) (*Plan, error) {
+func (c *planCache) get(e *resilience.Engine, places *PlaceSet, keys []resilience.Key, o Options) (*Plan, error) {
 	var name strings.Builder
 	for _, k := range keys {
 		fmt.Fprintf(&name, "%q/%q/%q,", k.Provider, k.Connection, k.Model)
@@ -38,7 +38,7 @@ func (c *planCache) get(e *resilience.Engine, keys []resilience.Key, o Options) 
 	if p := c.kept[id]; p != nil {
 		return p, nil
 	}
-	p, err := planOf(e, keys, o)
+	p, err := planOf(e, places, keys, o)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,14 @@ func (c *planCache) get(e *resilience.Engine, keys []resilience.Key, o Options) 
 	return p, nil
 }
 
-func planOf(e *resilience.Engine, keys []resilience.Key, o Options) (*Plan, error) {
+// forget makes plans anew from now on.
+func (c *planCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = nil
+}
+
+func planOf(e *resilience.Engine, places *PlaceSet, keys []resilience.Key, o Options) (*Plan, error) {
 	p := Plan{Name: "Run", Limits: o.Limits, Hedge: o.Hedge, Ordered: true}
 	type model struct{ provider, model string }
 	streamed, whole := map[model]*Latency{}, map[model]*Latency{}
@@ -70,7 +77,7 @@ func planOf(e *resilience.Engine, keys []resilience.Key, o Options) (*Plan, erro
 		}
 		p.Targets = append(p.Targets, Target{
 			Target: e.Target(k), Entry: entry, FirstToken: o.FirstToken, Answer: o.Answer,
-			Streamed: streamed[m], Whole: whole[m],
+			Streamed: streamed[m], Whole: whole[m], Places: places.find(k),
 		})
 	}
 	return NewPlan(p)

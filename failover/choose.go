@@ -44,7 +44,7 @@ func (r *Request) dispatchNext(now time.Time, who choice) *Attempt {
 	}
 	r.open.reset(r, who)
 	for i := r.pick(now); i >= 0; i = r.pick(now) {
-		if a := r.dispatch(i, now, false); a != nil {
+		if a := r.dispatch(i, now, usual); a != nil {
 			return a
 		}
 		r.open.close(i)
@@ -52,15 +52,35 @@ func (r *Request) dispatchNext(now time.Time, who choice) *Attempt {
 	return nil
 }
 
-// dispatch takes the target's permit and makes the attempt, or returns nil.
-func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
+// manner is how a target is asked for admission.
+type manner uint8
+
+const (
+	usual      manner = iota
+	alone             // the request has no other target
+	lastResort        // whatever excludes it
+)
+
+// dispatch takes the target's permit and a place on its connection and makes the attempt, or
+// returns nil.
+func (r *Request) dispatch(i int, now time.Time, how manner) *Attempt {
 	t := &r.plan.Targets[i]
-	acquire := t.Acquire
-	if alone {
-		acquire = t.AcquireAlone
+	if !r.takePlace(t.Places) {
+		r.passOver(i)
+		return nil
 	}
-	permit, err := acquire()
+	var right resilience.Permit
+	var err error
+	switch how {
+	case usual:
+		right, err = t.Acquire()
+	case alone:
+		right, err = t.AcquireAlone()
+	case lastResort:
+		right, err = t.AcquireLastResort()
+	}
 	if err != nil {
+		t.Places.free()
 		return nil
 	}
 	a := &r.first
@@ -69,10 +89,13 @@ func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
 	}
 	r.dispatched++
 	*a = Attempt{
-		ID: r.dispatched, Target: t, Probe: permit.Probe() || permit.Recheck(), Resumes: r.resuming,
-		permit: permit, start: now, index: i, record: len(r.records),
+		ID: r.dispatched, Target: t, Probe: right.Probe() || right.Recheck() || how == lastResort, LastResort: how == lastResort, Resumes: r.resuming,
+		permit: permit{Permit: right, places: t.Places, now: &r.now}, start: now, index: i, record: len(r.records),
 	}
-	a.Timeout, a.SuspectAfter = t.timing(r.plan.Limits, r.stream, permit.Probe())
+	if t.Meter != nil {
+		a.permit.reserved = t.Meter.Reserve(&r.ask, now)
+	}
+	a.Timeout, a.SuspectAfter = t.timing(r.plan.Limits, r.stream, right.Probe())
 	switch {
 	case r.resuming:
 		// It may be busy for long with what the client has already, which is no sign of a hang.
@@ -81,7 +104,7 @@ func (r *Request) dispatch(i int, now time.Time, alone bool) *Attempt {
 		a.HedgeAfter = t.hedgeAfter(r.plan.Hedge, r.stream)
 	}
 	r.state[i].tried = true
-	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe, Resumes: a.Resumes})
+	r.records = append(r.records, Record{Key: t.Key(), At: now, Outcome: OutcomeRunning, Probe: a.Probe, Resumes: a.Resumes, LastResort: a.LastResort})
 	r.running = append(r.running, a)
 	t.Pulse.begin(r.stream, now)
 	return a
@@ -96,7 +119,7 @@ func (r *Request) worthWaiting(now time.Time) (time.Time, bool) {
 	entry := r.plan.Targets[r.last].Entry
 	sibling, later := false, false
 	r.each(func(i int, s *resilience.Standing) bool {
-		if !r.state[i].tried && !s.Out {
+		if !r.state[i].tried && !s.Out && r.roomy(i) {
 			sibling = r.plan.Targets[i].Entry == entry
 			later = later || !sibling
 		}
@@ -151,51 +174,6 @@ func (r *Request) backSoon(i int, now time.Time) (time.Time, bool) {
 		until = now
 	}
 	return until, until.Sub(now) <= r.patience && until.Before(r.Deadline())
-}
-
-// wait decides when no target is eligible: try one again after a pause, recheck, wait for the
-// soonest recovery, or give up (laws R1, R3, V10).
-func (r *Request) wait(now time.Time) Action {
-	again, soonest, found := false, time.Duration(0), false
-	any := -1
-	r.each(func(i int, s *resilience.Standing) bool {
-		any = i
-		switch {
-		case !s.Out:
-			again = true
-		case s.Held:
-			soonest, found = 0, true
-		case s.RetryAfter > 0 && (!found || s.RetryAfter < soonest):
-			soonest, found = s.RetryAfter, true
-		}
-		return true
-	})
-	left := min(r.waitLeft, r.Deadline().Sub(now))
-	if any >= 0 && r.plan.Targets[any].LocalOutage() {
-		// Nothing excludes the targets, yet asking them again would not reach them either.
-		return r.giveUp(CauseLocal)
-	}
-	if again {
-		pause := firstRetry << min(r.retries, 10)
-		if pause > left {
-			return r.giveUp(CauseExhausted)
-		}
-		r.retries++
-		r.pausing, r.pauseFrom = retrying, now
-		return Action{Type: Pause, Until: now.Add(pause)}
-	}
-	for i := range r.state {
-		if s := &r.state[i]; !s.tried && !s.unfit {
-			if a := r.dispatch(i, now, true); a != nil {
-				return Action{Type: Dispatch, Attempt: a}
-			}
-		}
-	}
-	if !found || left <= 0 || soonest > left {
-		return r.giveUp(CauseExhausted)
-	}
-	r.pausing, r.pauseFrom = inRoom, now
-	return Action{Type: Enter, Budget: left}
 }
 
 func (r *Request) giveUp(c Cause) Action {

@@ -66,7 +66,7 @@ func (r *Request) hedge(now time.Time) *Attempt {
 		if allowed = allowed || r.plan.Hedge.take(now); !allowed {
 			return nil
 		}
-		if b := r.dispatch(i, now, false); b != nil {
+		if b := r.dispatch(i, now, usual); b != nil {
 			b.Hedge, r.records[b.record].Hedge = true, true
 			return b
 		}

@@ -9,6 +9,8 @@
 //     drives it.
 //   - [Lobby] is what requests have to know of each other: the waiting rooms, and who waits for a
 //     provider that hangs.
+//   - [Places] and [PlaceSet] are how many attempts may run on a connection at once, and who waits
+//     for that.
 //   - [Runner] and [Handle] carry both in real time, with locks and timers.
 //
 // Request and Lobby read no clock and start nothing: time is an argument of every step, so that a

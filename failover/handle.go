@@ -22,11 +22,13 @@ type Handle struct {
 	signal chan struct{} // holds a token while the queue may have something
 }
 
-// timer is one that was set for an attempt, or for a pause (attempt 0).
+// timer is one that was set for an attempt, for a pause (attempt 0), or for the wait in line.
 type timer struct {
 	*time.Timer
 	attempt int
 }
+
+const inTheLine = -1
 
 // Handle begins to drive a request.
 func (rn *Runner) Handle(r *Request) *Handle {
@@ -62,6 +64,8 @@ func (h *Handle) Do(ev Event) Action {
 		h.stopTimers(ev.Attempt)
 	case Suspect:
 		h.watch(ev.Attempt)
+	case Called:
+		h.stopTimers(inTheLine)
 	}
 	switch a.Type {
 	case Dispatch:
@@ -75,6 +79,12 @@ func (h *Handle) Do(ev Event) Action {
 		h.stopTimers(a.Attempt.ID)
 	case Pause:
 		h.after(a.Until.Sub(now), Woken, 0)
+	case Queue:
+		h.after(a.Until.Sub(now), Woken, inTheLine)
+		if !h.Line(func() { h.Tell(Event{Type: Called}) }) {
+			h.stopTimers(inTheLine)
+			return h.Do(Event{Type: RoomFull})
+		}
 	case Enter:
 		h.rn.mu.Lock()
 		in := !h.rn.closed && h.rn.lobby.Enter(h.Request, a.Budget, func(waited time.Duration) {

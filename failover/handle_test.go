@@ -24,7 +24,7 @@ func wired(t *testing.T) (*resilience.Engine, *Runner) {
 
 func planned(t *testing.T, e *resilience.Engine, l Limits, keys ...resilience.Key) *Plan {
 	t.Helper()
-	p, err := planOf(e, keys, Options{Limits: l, FirstToken: 10 * time.Second})
+	p, err := planOf(e, new(PlaceSet), keys, Options{Limits: l, FirstToken: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestPlanCache(t *testing.T) {
 	var c planCache
 	one := []resilience.Key{key("a/1/m"), key("a/2/m"), key("b/1/m")}
 	get := func(keys []resilience.Key, o Options) *Plan {
-		p, err := c.get(e, keys, o)
+		p, err := c.get(e, new(PlaceSet), keys, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func (o Order) Pick(open *Open, _ time.Time) int {
 func (o Order) Restart() {}
 
 // Open tells which targets of its plan a request may try now: those that it has not tried, that
-// could do better than one that refused it, and that no gate excludes. It asks the gates about a
+// could do better than one that refused it, that no gate excludes, and that have room for it. It asks the gates about a
 // few targets at a time, when it is first asked about one of them: one lock and one clock read
 // serve them all, and a healthy first target spares the question about the others.
 type Open struct {
@@ -48,6 +48,7 @@ type mark uint8
 
 const (
 	unasked mark = iota
+	gateOpen
 	isOpen
 	isClosed
 )
@@ -59,6 +60,12 @@ const atOnce = 32
 func (o *Open) Has(i int) bool {
 	if o.marks[i] == unasked {
 		o.look(i)
+	}
+	if o.marks[i] == gateOpen {
+		o.marks[i] = isClosed
+		if o.request.roomy(i) {
+			o.marks[i] = isOpen
+		}
 	}
 	return o.marks[i] == isOpen
 }
@@ -77,7 +84,7 @@ func (o *Open) look(i int) {
 		if s.Out || state.tried || state.unfit || o.who != anyone && s.Probe || o.who == sound && !r.sound(from+k) {
 			o.marks[from+k] = isClosed
 		} else {
-			o.marks[from+k] = isOpen
+			o.marks[from+k] = gateOpen
 		}
 	}
 }
@@ -146,10 +153,16 @@ func (r *Request) Bar(i int) {
 // every attempt failed and changed nothing else. It changes nothing. The request must not have begun.
 func (r *Request) Outlook(now time.Time) []int {
 	var order []int
-	r.open.reset(r, anyone)
-	for i := r.pick(now); i >= 0; i = r.pick(now) {
-		order = append(order, i)
-		r.open.close(i)
+	r.now = now
+	for {
+		r.open.reset(r, anyone)
+		for i := r.pick(now); i >= 0; i = r.pick(now) {
+			order = append(order, i)
+			r.open.close(i)
+		}
+		if order != nil || !r.stretch() {
+			break
+		}
 	}
 	return slices.Clip(order)
 }

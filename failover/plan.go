@@ -28,6 +28,10 @@ type Limits struct {
 	SuspectAfter time.Duration
 	// WaitingRoom is how many requests of one plan may wait at once. Defaults to 2000.
 	WaitingRoom int
+	// QueueWait is how long in all a request may wait in line for a place on a connection,
+	// QueueDepth how many may be in one line. Default to 30s and 100; negative means not at all.
+	QueueWait  time.Duration
+	QueueDepth int
 }
 
 // Defaults returns l with every zero field replaced by its default.
@@ -37,7 +41,9 @@ func (l Limits) Defaults() Limits {
 	set(&l.Patience, 2*time.Second)
 	set(&l.MaxWait, 10*time.Second)
 	set(&l.WaitingRoom, 2000)
-	l.Patience, l.MaxWait = max(l.Patience, 0), max(l.MaxWait, 0)
+	set(&l.QueueWait, 30*time.Second)
+	set(&l.QueueDepth, 100)
+	l.Patience, l.MaxWait, l.QueueWait = max(l.Patience, 0), max(l.MaxWait, 0), max(l.QueueWait, 0)
 	return l
 }
 
@@ -54,8 +60,14 @@ type Target struct {
 	// Entry numbers the plan's entries. Targets of one entry are siblings: connections of one
 	// provider for one model. They are tried one after the other without patience.
 	Entry int
-	// Window is the model's context window in tokens, 0 where it is not known.
+	// Window is the model's context window in tokens, 0 where it is not known. Model knows more,
+	// and goes before it.
 	Window int64
+	Model  Model
+	// Places are the connection's, Meter what the upstream has left for it; nil where nothing
+	// bounds them.
+	Places *Places
+	Meter  Meter
 	// FirstToken is how long a streamed attempt may take to its first content, Answer how long
 	// another one may take in all. Default to 60s and 5m.
 	FirstToken, Answer time.Duration
@@ -88,6 +100,9 @@ type Plan struct {
 	Ordered bool
 	// Hedge says when a second target is asked beside a slow one. The zero value means never.
 	Hedge Hedge
+	// LastResort lets a request that would fail since everything is out try the target that will
+	// be back soonest, once.
+	LastResort bool
 
 	gates []*resilience.Target // of the targets
 }

@@ -31,6 +31,7 @@ type Record struct {
 	Probe        bool
 	Resumes      bool          // it was to finish the answer of an earlier attempt
 	Hedge        bool          // it was started beside one that was slow
+	LastResort   bool          // the target was out, and nothing else was left
 	FirstContent time.Duration // 0 while none has come
 	Duration     time.Duration // to its end
 }
@@ -59,6 +60,7 @@ const (
 	CauseDeadline           // the request's deadline passed
 	CauseQueueFull          // too many requests wait already
 	CauseLocal              // the machine's own network is out
+	CauseBusy               // every place on the connections is taken, and too many wait or have waited long enough
 )
 
 // Report is why a request failed: what was tried, what was skipped, and when to come back.
@@ -105,6 +107,11 @@ func (r *Request) Report(now time.Time) Report {
 	}
 	r.each(func(i int, s *resilience.Standing) bool {
 		key := r.plan.Targets[i].Key()
+		if !s.Out {
+			if x, out := r.short(i); out {
+				s.Out, s.Exclusion = true, x
+			}
+		}
 		again := s.RetryAfter
 		if !s.Out {
 			// Nothing excludes it: it may be asked again as soon as a retry would, or when it
@@ -112,6 +119,9 @@ func (r *Request) Report(now time.Time) Report {
 			again = max(firstRetry, r.state[i].backAt.Sub(now))
 		} else if !r.asked(key) {
 			rep.Skipped = append(rep.Skipped, Skip{Key: key, Exclusion: s.Exclusion})
+			if s.Layer == resilience.LayerFit {
+				return true // it says nothing of the upstream
+			}
 			kinds = append(kinds, s.Kind)
 		}
 		if again > 0 && (rep.RetryAfter == 0 || again < rep.RetryAfter) {

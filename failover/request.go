@@ -14,6 +14,8 @@ type Request struct {
 	picker Picker // nil: the plan's own order
 	stream bool
 	start  time.Time
+	now    time.Time // of the present step
+	ask    Ask
 
 	state   []targetState // by target
 	left    int           // targets that are not barred
@@ -23,6 +25,7 @@ type Request struct {
 
 	dispatched int
 	waitLeft   time.Duration
+	queueLeft  time.Duration
 	patience   time.Duration
 	retries    int
 	last       int // index of the target that failed last, -1 before that
@@ -41,6 +44,13 @@ type Request struct {
 	waiter    *waiter
 	room      *planRoom
 
+	lines      []*Places // where to wait for a place
+	line       *ticket   // in which it waits for one
+	granted    *Places   // has a place for it
+	passed     []int     // targets that it passed over for limits of their own
+	desperate  bool      // its last resort was tried
+	stretching bool      // nothing fits by estimate, so that the estimate does not count
+
 	// Room for what a request needs that is answered at once, so that it allocates only itself.
 	fewStates  [4]targetState
 	fewMarks   [4]mark
@@ -56,6 +66,14 @@ type targetState struct {
 	tried  bool      // since the last wait
 	unfit  bool      // could do no better than one that refused the request
 	barred bool      // not for this request at all, and unfit
+	judged bool      // lacks is known
+	lacks  *lack     // what it needs and the model has not
+}
+
+// lack is why a model could not take a request.
+type lack struct {
+	what string
+	kind resilience.Kind
 }
 
 type pauseKind uint8
@@ -66,13 +84,14 @@ const (
 	retrying
 	inRoom
 	resumption
+	inLine
 )
 
 // NewRequest begins a request on a plan. picker says in which order to try the plan's targets;
 // nil means in the plan's own. stream says whether the client asked for a stream.
 func NewRequest(p *Plan, picker Picker, stream bool) *Request {
 	n := len(p.Targets)
-	r := &Request{plan: p, picker: picker, stream: stream, left: n, waitLeft: p.Limits.MaxWait, patience: p.Limits.Patience, last: -1}
+	r := &Request{plan: p, picker: picker, stream: stream, left: n, waitLeft: p.Limits.MaxWait, queueLeft: p.Limits.QueueWait, patience: p.Limits.Patience, last: -1}
 	if n <= len(r.fewStates) {
 		r.state, r.open.marks = r.fewStates[:n], r.fewMarks[:n]
 	} else {
@@ -86,6 +105,12 @@ func NewRequest(p *Plan, picker Picker, stream bool) *Request {
 // something twice (law R10). Call it before the first step.
 func (r *Request) Single() { r.single = true }
 
+// For says what the request asks for. It must be said before the first step.
+func (r *Request) For(a Ask) *Request {
+	r.ask = a
+	return r
+}
+
 // Dispatched returns how many attempts were sent so far.
 func (r *Request) Dispatched() int { return r.dispatched }
 
@@ -97,6 +122,19 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 	if r.over {
 		return Action{Type: Finish}
 	}
+	r.now = now
+	a := r.step(ev, now)
+	switch {
+	case r.over, a.Type != Queue && a.Type != Continue:
+		r.leaveLine()
+	case r.granted != nil: // there is no use for it
+		r.granted.free()
+		r.granted = nil
+	}
+	return a
+}
+
+func (r *Request) step(ev Event, now time.Time) Action {
 	switch ev.Type {
 	case Begin:
 		r.start = now
@@ -114,7 +152,15 @@ func (r *Request) Step(ev Event, now time.Time) Action {
 		return r.slow(ev, now)
 	case Woken:
 		return r.woken(ev, now)
+	case Called:
+		if r.pausing != inLine {
+			return Action{Type: Continue} // the wait had ended already
+		}
+		return r.woken(ev, now)
 	case RoomFull:
+		if r.pausing == inLine {
+			return r.woken(ev, now)
+		}
 		r.pausing = notPausing
 		return r.giveUp(CauseQueueFull)
 	case Abandoned:
@@ -191,6 +237,9 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 			keep := *rec
 			r.stop = &keep
 		}
+		if m := a.Target.Model; m != nil && ev.Verdict.Kind == resilience.KindContextLength {
+			m.Refused(&r.ask, ev.Window, now)
+		}
 		r.markUnfit(a, ev.Verdict.Kind)
 	}
 	switch {
@@ -229,8 +278,8 @@ func (t *Target) better(other *Target, kind resilience.Kind) bool {
 	if kind != resilience.KindContextLength {
 		return k.Model != o.Model || k.Provider != o.Provider
 	}
-	if t.Window > 0 && other.Window > 0 {
-		return t.Window > other.Window
+	if w, o := t.window(), other.window(); w > 0 && o > 0 {
+		return w > o
 	}
 	return k.Model != o.Model
 }
@@ -246,6 +295,9 @@ func (r *Request) content(ev Event, now time.Time) Action {
 		a.Target.recent(r.stream).Add(took)
 	}
 	a.Target.Pulse.content(r.stream, !r.resuming, a.start, now)
+	if m := a.Target.Model; m != nil {
+		m.Took(&r.ask, now)
+	}
 	r.drop(a)
 	cancel := r.dropRunning(now, OutcomeSuperseded)
 	r.lost(cancel, a)
@@ -318,6 +370,11 @@ func (r *Request) woken(ev Event, now time.Time) Action {
 		r.waitLeft -= waited
 	case inRoom:
 		r.waitLeft -= ev.Waited
+	case inLine:
+		r.queueLeft -= waited
+		if !r.called() {
+			r.queueLeft = 0 // crowded out
+		}
 	}
 	for i := range r.state {
 		r.state[i].tried = false
@@ -327,7 +384,7 @@ func (r *Request) woken(ev Event, now time.Time) Action {
 	}
 	if kind == patient && now.Before(r.Deadline()) {
 		// The one that was waited for comes first, whatever the order.
-		if a := r.dispatch(r.last, now, false); a != nil {
+		if a := r.dispatch(r.last, now, usual); a != nil {
 			return Action{Type: Dispatch, Attempt: a}
 		}
 		r.state[r.last].backAt = time.Time{}

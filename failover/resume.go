@@ -26,7 +26,7 @@ func (r *Request) resume(now time.Time) Action {
 		return r.giveUp(CauseDeadline)
 	}
 	if !r.done(r.last) {
-		if a := r.dispatch(r.last, now, false); a != nil {
+		if a := r.dispatch(r.last, now, usual); a != nil {
 			return Action{Type: Dispatch, Attempt: a}
 		}
 	}

@@ -24,6 +24,9 @@ type Options struct {
 	Hedge Hedge
 	// FirstToken and Answer bound an attempt; see Target.
 	FirstToken, Answer time.Duration
+	// Caller is on whose behalf fn runs. Where Runner.Limit bounds a connection, those who wait for
+	// a place on it are served caller by caller.
+	Caller uint64
 	// Verdict judges an error of fn. Nil asks the error itself (a method Verdict()
 	// resilience.Verdict), else the classifier, which knows transport errors; what it does not
 	// know counts as a transient failure of the provider.
@@ -49,6 +52,8 @@ func (e *Error) Error() string {
 		b.WriteString(": too many requests wait for one already")
 	case CauseLocal:
 		b.WriteString(": this machine's own network is out")
+	case CauseBusy:
+		b.WriteString(": as many calls run as are allowed, and there was no place in time")
 	}
 	for _, a := range e.Report.Attempts {
 		fmt.Fprintf(&b, "; %s %s", a.Key, a.Outcome)
@@ -97,14 +102,14 @@ func Run[T any](ctx context.Context, rn *Runner, targets []resilience.Key, fn fu
 
 // RunWith is Run with options.
 func RunWith[T any](ctx context.Context, rn *Runner, targets []resilience.Key, o Options, fn func(context.Context, *Attempt) (T, error)) (T, error) {
-	plan, err := rn.plans.get(rn.engine, targets, o)
+	plan, err := rn.plans.get(rn.engine, &rn.places, targets, o)
 	if err != nil {
 		var zero T
 		return zero, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, plan.Limits.Deadline)
 	defer cancel()
-	d := &runDriver[T]{h: rn.Handle(NewRequest(plan, nil, o.Stream)), o: o, fn: fn, parent: ctx, ctx: bounded}
+	d := &runDriver[T]{h: rn.Handle(NewRequest(plan, nil, o.Stream).For(Ask{Caller: o.Caller})), o: o, fn: fn, parent: ctx, ctx: bounded}
 	defer d.finish()
 	return d.drive()
 }

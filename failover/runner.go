@@ -14,6 +14,7 @@ type Runner struct {
 	engine *resilience.Engine
 	stop   []func()
 	plans  planCache
+	places PlaceSet
 
 	mu     sync.Mutex
 	lobby  *Lobby
@@ -41,6 +42,13 @@ func NewRunner(e *resilience.Engine) *Runner {
 		}),
 	}
 	return rn
+}
+
+// Limit sets how many calls of Run may run at once on a connection; 0 means any number. It may be
+// changed at any time.
+func (rn *Runner) Limit(provider, connection string, n int) {
+	rn.places.Of(resilience.Key{Provider: provider, Connection: connection}).Limit(n)
+	rn.plans.forget()
 }
 
 // Engine returns the engine that the runner works under.

@@ -15,6 +15,9 @@ type Event struct {
 	Verdict resilience.Verdict
 	// Status is the upstream's HTTP status, for people; 0 where there was none.
 	Status int
+	// Window is how long a request the upstream said that it takes, in tokens, for Failed; 0 where
+	// it did not say.
+	Window int64
 	// Waited is how much of a wait in the room counts, for Woken.
 	Waited time.Duration
 	// Resume, for Ended: the answer broke off, and the driver can have another attempt finish it.
@@ -37,7 +40,8 @@ const (
 	Suspect                    // an attempt's SuspectAfter has passed, or its breaker has opened since
 	Slow                       // an attempt's HedgeAfter has passed
 	Woken                      // the wait is over: time is up, or the room let the request go
-	RoomFull                   // the room does not take the request in
+	Called                     // the line has a place for the request, or none in line any more
+	RoomFull                   // the room or the line does not take the request in
 	Abandoned                  // the client has left, or the program stops
 	TimedOut                   // the deadline has passed
 )
@@ -55,6 +59,9 @@ const (
 	Pause
 	// Enter: wait in the plan's room for at most Action.Budget, then say Woken (or RoomFull).
 	Enter
+	// Queue: wait for a place with Request.Line, which says when to say Called, or that it is to
+	// be RoomFull. At Action.Until say Woken.
+	Queue
 	// Commit: the attempt's answer goes to the client.
 	Commit
 	// GiveUp: answer with Request.Report.
@@ -85,8 +92,10 @@ type Attempt struct {
 	Probe, Hedge bool
 	// Resumes says that it is to finish the answer that an earlier attempt has begun.
 	Resumes bool
+	// LastResort says that its target was out, and was asked because nothing else was left.
+	LastResort bool
 
-	permit resilience.Permit
+	permit permit
 	start  time.Time
 	slow   bool // HedgeAfter has passed
 	silent bool // SuspectAfter has passed
@@ -97,3 +106,7 @@ type Attempt struct {
 
 // Start returns when the attempt was dispatched.
 func (a *Attempt) Start() time.Time { return a.start }
+
+// Reserved returns what the target's meter has set aside for the attempt, nil where nobody meters
+// it or the attempt is settled.
+func (a *Attempt) Reserved() Reservation { return a.permit.reserved }

@@ -36,7 +36,7 @@ func cmpOr(s, alt string) string {
 	return alt
 }
 
-// Layer says which of the three layers, or the operator, turns traffic away.
+// Layer says which of the three layers, or the operator, turns traffic away, or what else does.
 type Layer uint8
 
 // The layers in the order in which they are asked on the way in.
@@ -48,7 +48,15 @@ const (
 	LayerOperator
 )
 
-var layerNames = [...]string{"none", "breaker", "connection", "model", "operator"}
+// What keeps a request from a target beside its gates. The engine sets none of these: they are for
+// those who put both side by side.
+const (
+	LayerFit         Layer = iota + LayerOperator + 1 // the model cannot take such a request
+	LayerHeadroom                                     // the upstream has too little left
+	LayerConcurrency                                  // every place on the connection is taken
+)
+
+var layerNames = [...]string{"none", "breaker", "connection", "model", "operator", "fit", "headroom", "concurrency"}
 
 // String returns the layer's name as the API spells it.
 func (l Layer) String() string { return nameOf(layerNames[:], int(l)) }

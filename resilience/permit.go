@@ -27,6 +27,10 @@ type Exclusion struct {
 	Reason string
 }
 
+// HasKind reports whether the exclusion has a kind: an operator's own has none, and neither has a
+// connection without a free place.
+func (x *Exclusion) HasKind() bool { return x.Layer != LayerOperator && x.Layer != LayerConcurrency }
+
 // ExcludedError is a refusal by Acquire.
 type ExcludedError struct {
 	Key Key
@@ -66,6 +70,7 @@ const (
 	normal permitMode = iota
 	probing
 	rechecking
+	desperate // let through as a last resort
 )
 
 // slot tells whether a permit is settled: its state is the generation, and two marks below it.

@@ -122,6 +122,9 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: t.dom.sent.Load(), after: after,
 			random: e.random(t.dom.policy),
 		}
+		if p.mode == desperate {
+			r.lease = 0 // it decides nothing: to a gate that is shut it tells of what is known
+		}
 		if v.answered() {
 			e.local.success(e, t.dom.endpoint, r.seq) // whatever it said, the network is there
 		}

@@ -13,13 +13,22 @@ func (t *Target) Engine() *Engine { return t.engine }
 
 // Acquire takes a permit for one attempt, or returns an *ExcludedError. While nothing is known
 // against the target it reads no clock and takes no lock.
-func (t *Target) Acquire() (Permit, error) { return t.acquire(false) }
+func (t *Target) Acquire() (Permit, error) { return t.acquire(asUsual) }
 
 // AcquireAlone is Acquire for a request that has no other target: a long exclusion is then
 // rechecked more often.
-func (t *Target) AcquireAlone() (Permit, error) { return t.acquire(true) }
+func (t *Target) AcquireAlone() (Permit, error) { return t.acquire(alone) }
 
-func (t *Target) acquire(alone bool) (Permit, error) {
+// admission is how a request asks for admission.
+type admission uint8
+
+const (
+	asUsual      admission = iota
+	alone                  // it has no other target
+	byLastResort           // it has none that is not excluded, and cannot wait
+)
+
+func (t *Target) acquire(how admission) (Permit, error) {
 	// The date comes before the look at the gates: an exclusion that is set in between is then
 	// newer than the attempt.
 	begun := t.engine.seq.Load()
@@ -27,7 +36,7 @@ func (t *Target) acquire(alone bool) (Permit, error) {
 		t.dom.count()
 		return newPermit(t, begun), nil
 	}
-	return t.engine.admit(t, alone)
+	return t.engine.admit(t, how)
 }
 
 // count notes the begin of an attempt where failures are being counted.
@@ -213,21 +222,23 @@ func (e *Engine) glimpse(key Key) *Target {
 const heldRetry = time.Second
 
 // admit is Acquire's slow path: something is known against the target.
-func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
+func (e *Engine) admit(t *Target, how admission) (Permit, error) {
 	clock := e.opts.Now()
 	e.mu.Lock()
 	defer e.unlock()
 	t = e.resolve(t)
-	x, kind, answers := t.decide(alone, clock)
-	if kind == refused {
+	now := clock.Sub(e.start)
+	x, kind, answers := t.decide(how == alone, clock)
+	overruled := kind == refused && how == byLastResort && x.Layer != LayerOperator && t.overrule(&answers, now)
+	if kind == refused && !overruled {
 		return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
 	}
-	now := clock.Sub(e.start)
-	lent := kind != free && e.share.active()
+	// A last resort is each node's own: nobody has time to ask the others.
+	lent := kind != free && !overruled && e.share.active()
 	if lent {
 		if ids := e.share.unclaimed(t, answers, now); ids != nil {
 			e.share.want(ids) // nobody waits for the network: until it has answered, somebody probes
-			x, _, _ = t.decide(alone, clock)
+			x, _, _ = t.decide(how == alone, clock)
 			return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
 		}
 	}
@@ -238,7 +249,10 @@ func (e *Engine) admit(t *Target, alone bool) (Permit, error) {
 		return permit, nil
 	}
 	permit.mode = probing
-	if kind == recheck {
+	switch {
+	case overruled:
+		permit.mode = desperate
+	case kind == recheck:
 		permit.mode = rechecking
 	}
 	e.lastID++

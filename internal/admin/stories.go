@@ -166,7 +166,7 @@ func requestOf(s telemetry.Story) Request {
 		k := Skipped{Provider: skip.Key.Provider, Connection: skip.Key.Connection, Model: skip.Key.Model, Unfit: skip.Unfit, Reason: skip.Reason}
 		if !skip.Unfit {
 			k.Layer, k.Until, k.RetryAfterMs = &skip.Layer, resilience.Timestamp{Time: skip.Until}, ms(skip.RetryAfter)
-			if skip.Layer != resilience.LayerOperator {
+			if skip.HasKind() {
 				k.Kind = &skip.Kind
 			}
 		}

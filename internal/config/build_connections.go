@@ -37,6 +37,7 @@ func (b *builder) connections(e *entry, p *Provider) {
 		seen[id.text] = id.pos.line
 		c := &Connection{ID: id.text, Weight: 1, provider: p}
 		b.int(item.get("weight"), &c.Weight)
+		b.int(item.get("max_concurrent"), &c.MaxConcurrent)
 		if base := item.get("base_url"); base.ok() {
 			c.baseURL = b.baseURL(base)
 		}

@@ -114,7 +114,7 @@ var connectionFields = []field{
 	},
 	{key: "api_key_file", spec: spec{kind: kindFile}, doc: "A file that holds the key, from the configuration's folder.", example: "/run/secrets/openai"},
 	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The connection's share among its siblings."},
-	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once."},
+	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once. Further requests go to other targets, else they wait in line (`relay.queue`). Absent: any number.", example: "8"},
 	{key: "base_url", spec: spec{kind: kindURL}, doc: "An address of its own, which fails independently of its siblings'.", example: "https://eu.acme.example/v1"},
 }
 
@@ -171,8 +171,8 @@ var relayFields = []field{
 }
 
 var queueFields = []field{
-	{key: "wait", spec: spec{kind: kindDuration}, def: "30s", doc: "How long a request waits for a free place at a target. Without limits on places (max_concurrent, not available in this version) nobody waits."},
-	{key: "depth", spec: spec{kind: kindInt, max: 1e6}, def: "100", doc: "How many requests wait for a free place at a target. See wait."},
+	{key: "wait", spec: spec{kind: kindDuration}, def: "30s", doc: "How long a request waits for a free place at a target. Places are limited by a connection's max_concurrent. 0s: not at all."},
+	{key: "depth", spec: spec{kind: kindInt, max: 1e6}, def: "100", doc: "How many requests wait in line at one connection. Callers are served in turn; when the line is full, a caller with fewer requests in it takes the place of the newest request of the one with the most."},
 	{key: "recovery", spec: spec{kind: kindInt, max: 1e6}, def: "2000", doc: "How many requests wait for one target's recovery."},
 }
 

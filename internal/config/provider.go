@@ -102,6 +102,8 @@ type Connection struct {
 	Key Secret
 	// Weight is the connection's share among its siblings. At least 1, which is the default.
 	Weight int
+	// MaxConcurrent is how many calls may run on it at once, 0 for any number.
+	MaxConcurrent int
 
 	provider *Provider
 	baseURL  string

@@ -7,7 +7,6 @@ import "slices"
 // deleted from this list.
 var unavailable = []string{
 	"store=redis",
-	"providers.*.connections[].max_concurrent",
 	"providers.*.connections_strategy=headroom",
 	"providers.*.connections_strategy=cost",
 	"combos.*.strategy=headroom",

@@ -105,7 +105,7 @@ func (r *ErrorReport) Detail() *Detail {
 	}
 	for _, s := range r.Skipped {
 		out := detailSkipped{Key: s.Key, Layer: s.Layer, RetryAfterMS: ceilMS(s.RetryAfter)}
-		if s.Layer != resilience.LayerOperator || s.Kind != resilience.KindUnknown {
+		if s.Layer != resilience.LayerOperator && s.Layer != resilience.LayerConcurrency || s.Kind != resilience.KindUnknown {
 			out.Kind = &s.Kind
 		}
 		if !s.Until.IsZero() {

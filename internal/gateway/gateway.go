@@ -188,7 +188,7 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, refusal(err))
 		return
 	}
-	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned})
+	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned, Caller: caller(r)})
 }
 
 // cleanPath bounds what an error repeats of a path.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"mime"
 	"net/http"
@@ -92,6 +93,11 @@ func presentedKey(r *http.Request) string {
 	}
 	return ""
 }
+
+var callers = maphash.MakeSeed()
+
+// caller tells the clients of one key from those of another, without keeping the key.
+func caller(r *http.Request) uint64 { return maphash.String(callers, presentedKey(r)) }
 
 // readBody reads a request's body within the limit, its content encoding undone. The caller
 // releases it.

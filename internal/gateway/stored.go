@@ -33,7 +33,7 @@ func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, refusal(err))
 		return
 	}
-	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: response, Asked: asked, Body: body, Pinned: key})
+	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: response, Asked: asked, Body: body, Pinned: key, Caller: caller(r)})
 }
 
 // pinned returns the name to ask the router for and the one target that a request can go to: one

@@ -64,6 +64,9 @@ func (x *exchange) errorReport(rep failover.Report) *dialect.ErrorReport {
 	case failover.CauseQueueFull:
 		out.Code = dialect.CodeQueueFull
 		out.Message = "Too many requests wait for this target to recover already."
+	case failover.CauseBusy:
+		out.Code = dialect.CodeQueueFull
+		out.Message = fmt.Sprintf("As many requests run for %s as its connections may have at once (max_concurrent), and no place was free in time.", x.Route.Name)
 	case failover.CauseLocal:
 		out.Code = dialect.CodeLocalNetwork
 		out.Message = "The gateway's own network seems to be out: no upstream can be reached."

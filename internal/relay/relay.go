@@ -73,6 +73,8 @@ type Request struct {
 	// Pinned is the one target that may answer, where only that has what the request names. Zero
 	// means any.
 	Pinned resilience.Key
+	// Caller tells the clients of one key from those of another.
+	Caller uint64
 }
 
 // exchange is the state of one request.
@@ -115,7 +117,7 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 	x.calls = x.few[:0]
 	picker := q.Route.Picker(route.Asked{Stream: q.Asked.Stream})
 	defer q.Route.Done(picker)
-	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, picker, q.Asked.Stream))
+	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, picker, q.Asked.Stream).For(x.wants()))
 	defer x.finish()
 	if x.lasting {
 		x.handle.Single()
@@ -207,7 +209,7 @@ func (x *exchange) finish() {
 	s.Model, s.Route, s.Stream = x.Asked.Model, x.Route.Name, x.Asked.Stream
 	s.Attempts = x.handle.Records()
 	if s.Skipped == nil {
-		s.Skipped = x.unfit // an answer has none other
+		s.Skipped = append(x.unfit, x.handle.Passed(time.Now())...) // those of an answer
 	}
 	if x.rl.o.Observe != nil {
 		x.rl.o.Observe(*s)

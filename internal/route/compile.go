@@ -166,8 +166,8 @@ func (r *Router) target(d catalog.Dialect, index int, t config.Target, c *config
 	key := resilience.Key{Provider: t.Provider.ID, Connection: c.ID, Model: t.Model}
 	streamed, whole := r.latency.of(t.Provider.ID, t.Model)
 	return failover.Target{
-		Target: r.engine.Target(key),
-		Entry:  index, Window: int64(t.Context), FirstToken: t.FirstTokenTimeout, Answer: t.AnswerTimeout,
+		Target: r.engine.Target(key), Places: r.places.Of(key),
+		Entry: index, Window: int64(t.Context), FirstToken: t.FirstTokenTimeout, Answer: t.AnswerTimeout,
 		Streamed: streamed, Whole: whole, Pulse: r.pulses.of(key),
 		Data: &Upstream{
 			Provider: t.Provider, Connection: c, Model: t.Model, Dialect: speak, BaseURL: c.BaseURL(speak),
@@ -182,6 +182,7 @@ func limits(r config.Relay) failover.Limits {
 		MaxAttempts: r.MaxAttempts, Deadline: r.Deadline,
 		Patience: orNone(r.Patience), PatienceForAny: r.PatienceForAny, MaxWait: orNone(r.MaxWait),
 		SuspectAfter: r.SuspectAfter, WaitingRoom: orNone(r.Queue.Recovery),
+		QueueWait: orNone(r.Queue.Wait), QueueDepth: orNone(r.Queue.Depth),
 	}
 }
 

@@ -16,7 +16,7 @@ type Candidate struct {
 	// Eligible says that the target would be dispatched to.
 	Eligible bool `json:"eligible"`
 	// Layer and Kind say who turns traffic away and why; null for an eligible target, and Kind for
-	// an operator's own exclusion.
+	// an operator's own exclusion and a connection without a free place.
 	Layer *resilience.Layer `json:"layer"`
 	Kind  *resilience.Kind  `json:"kind"`
 	// Until is the end of the exclusion, null where there is none that is known.
@@ -32,19 +32,20 @@ type Candidate struct {
 // it would. It asks the gates and the strategies what a request asks, and changes nothing.
 func Explain(r *Route, a Asked, now time.Time) []Candidate {
 	picker := r.Peek(a)
-	order := failover.NewRequest(r.Plan, picker, a.Stream).Outlook(now)
+	var ask failover.Ask
+	order := failover.NewRequest(r.Plan, picker, a.Stream).For(ask).Outlook(now)
 	r.Done(picker)
 	places := r.arrange(order)
 	out := make([]Candidate, 0, len(places))
 	for _, i := range places {
-		out = append(out, describe(&r.Plan.Targets[i], false))
+		out = append(out, describe(&r.Plan.Targets[i], &ask, false, now))
 	}
 	if len(order) > 0 {
 		return out
 	}
 	// A request without any other target looks after long exclusions sooner.
 	for i := range r.Plan.Targets {
-		if c := describe(&r.Plan.Targets[i], true); c.Eligible {
+		if c := describe(&r.Plan.Targets[i], &ask, true, now); c.Eligible {
 			out[slices.Index(places, i)] = c
 			break
 		}
@@ -91,10 +92,10 @@ func (n *node) arrange(rank, out []int) []int {
 	return out
 }
 
-func describe(t *failover.Target, alone bool) Candidate {
+func describe(t *failover.Target, ask *failover.Ask, alone bool, now time.Time) Candidate {
 	key := t.Key()
 	c := Candidate{Provider: key.Provider, Connection: key.Connection, Model: key.Model}
-	x, out, asProbe := t.Standing(alone)
+	x, out, asProbe := t.Look(ask, alone, now)
 	switch {
 	case !out && !asProbe:
 		c.Eligible, c.Reason = true, "nothing is known against it"
@@ -107,7 +108,7 @@ func describe(t *failover.Target, alone bool) Candidate {
 		return c
 	}
 	c.Layer, c.Until = &x.Layer, resilience.Timestamp{Time: x.Until}
-	if x.Layer != resilience.LayerOperator {
+	if x.HasKind() {
 		c.Kind = &x.Kind
 	}
 	// Rounded up: whoever comes then is not too early.
@@ -126,6 +127,12 @@ func why(x resilience.Exclusion) string {
 		text = "the connection cools down"
 	case resilience.LayerModel:
 		text = "the model is locked out on this connection"
+	case resilience.LayerFit:
+		return "the model cannot take such a request: " + x.Reason
+	case resilience.LayerHeadroom:
+		return "the upstream has too little left: " + x.Reason
+	case resilience.LayerConcurrency:
+		return x.Reason
 	default:
 		text = "an operator took it out"
 		if x.Reason != "" {

@@ -29,6 +29,7 @@ type Router struct {
 	turns   turns
 	latency *latencies
 	pulses  *pulses
+	places  *failover.PlaceSet
 	seed    uint64
 	// ledgers are the hedging budgets of combos by name; a reload hands them on.
 	ledgers map[string]*failover.HedgeLedger
@@ -96,9 +97,9 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 	var before turns
 	if old != nil {
 		before = old.turns
-		r.latency, r.pulses, r.seed = old.latency, old.pulses, old.seed
+		r.latency, r.pulses, r.places, r.seed = old.latency, old.pulses, old.places, old.seed
 	} else {
-		r.latency, r.pulses = newLatencies(), newPulses()
+		r.latency, r.pulses, r.places = newLatencies(), newPulses(), new(failover.PlaceSet)
 	}
 	for _, c := range cfg.Combos {
 		if c.Hedge == nil {
@@ -130,6 +131,7 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 			r.fixed[asked{d, name}] = route
 		}
 	}
+	r.places.Limit(limitsOf(cfg))
 	return r, nil
 }
 
@@ -150,6 +152,17 @@ func fixedNames(cfg *config.Config) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// limitsOf lists how many calls each connection may have at once, 0 for any number.
+func limitsOf(cfg *config.Config) map[resilience.Key]int {
+	limits := map[resilience.Key]int{}
+	for _, p := range cfg.Providers {
+		for _, c := range p.Connections {
+			limits[resilience.Key{Provider: p.ID, Connection: c.ID}] = c.MaxConcurrent
+		}
+	}
+	return limits
 }
 
 // Config returns the configuration that the router was made of.

@@ -1,0 +1,150 @@
+package failover
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// refPlaces is the line as one would tell it: callers in the order of their turns, each with its
+// requests.
+type refPlaces struct {
+	used, limit, depth int
+	turns              []uint64
+	waiting            map[uint64][]*ticket
+	given              []*ticket
+	crowded            []*ticket
+}
+
+func (m *refPlaces) count() (n int) {
+	for _, q := range m.waiting {
+		n += len(q)
+	}
+	return n
+}
+
+func (m *refPlaces) serve() {
+	for len(m.turns) > 0 && (m.limit == 0 || m.used < m.limit) {
+		c := m.turns[0]
+		m.turns = m.turns[1:]
+		m.given = append(m.given, m.waiting[c][0])
+		m.used++
+		if m.waiting[c] = m.waiting[c][1:]; len(m.waiting[c]) > 0 {
+			m.turns = append(m.turns, c)
+		}
+	}
+}
+
+func (m *refPlaces) remove(t *ticket) {
+	q := m.waiting[t.caller]
+	i := slices.Index(q, t)
+	if i < 0 {
+		return
+	}
+	m.waiting[t.caller] = slices.Delete(q, i, i+1)
+	if len(m.waiting[t.caller]) == 0 {
+		m.turns = slices.DeleteFunc(m.turns, func(c uint64) bool { return c == t.caller })
+	}
+}
+
+func (m *refPlaces) join(t *ticket) bool {
+	if m.count() >= m.depth {
+		most := -1
+		for i, c := range m.turns {
+			if most < 0 || len(m.waiting[c]) > len(m.waiting[m.turns[most]]) {
+				most = i
+			}
+		}
+		if m.depth == 0 || most < 0 || len(m.waiting[m.turns[most]]) < len(m.waiting[t.caller])+2 {
+			return false
+		}
+		q := m.waiting[m.turns[most]]
+		m.crowded = append(m.crowded, q[len(q)-1])
+		m.remove(q[len(q)-1])
+	}
+	if len(m.waiting[t.caller]) == 0 {
+		m.turns = append(m.turns, t.caller)
+	}
+	m.waiting[t.caller] = append(m.waiting[t.caller], t)
+	m.serve()
+	return true
+}
+
+// TestPlacesAreGivenInTurn compares the line with one that is told in plain words: never more
+// places than there are, none left free while somebody waits, callers in turn.
+func TestPlacesAreGivenInTurn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := new(Places)
+		m := &refPlaces{limit: rapid.IntRange(1, 4).Draw(t, "limit"), depth: rapid.IntRange(0, 6).Draw(t, "depth"), waiting: map[uint64][]*ticket{}}
+		p.Limit(m.limit)
+		var waiting, given, crowded []*ticket
+		t.Repeat(map[string]func(*rapid.T){
+			"take": func(t *rapid.T) {
+				free := m.limit == 0 || m.used < m.limit
+				if p.busy() == free {
+					t.Fatalf("busy: %v with %d of %d used", !free, m.used, m.limit)
+				}
+				if got := p.take(); got != free {
+					t.Fatalf("took a place: %v with %d of %d used", got, m.used, m.limit)
+				}
+				if free {
+					m.used++
+				}
+			},
+			"join": func(t *rapid.T) {
+				x := &ticket{caller: rapid.Uint64Range(1, 3).Draw(t, "caller")}
+				x.wake = func() {
+					switch x.got.Load() {
+					case p:
+						given = append(given, x)
+					case crowdedOut:
+						crowded = append(crowded, x)
+					}
+				}
+				want := m.join(x)
+				if got := p.join(x, m.depth); got != want {
+					t.Fatalf("in line: %v, want %v", got, want)
+				}
+				if want {
+					waiting = append(waiting, x)
+				}
+			},
+			"free": func(t *rapid.T) {
+				if m.used == 0 {
+					t.Skip("none is used")
+				}
+				m.used--
+				m.serve()
+				p.free()
+			},
+			"leave": func(t *rapid.T) {
+				if len(waiting) == 0 {
+					t.Skip("nobody waits")
+				}
+				x := rapid.SampledFrom(waiting).Draw(t, "who")
+				if x.got.CompareAndSwap(nil, gone) {
+					m.remove(x)
+				}
+				p.leave(x)
+			},
+			"limit": func(t *rapid.T) {
+				m.limit = rapid.IntRange(0, 4).Draw(t, "limit")
+				m.serve()
+				p.Limit(m.limit)
+			},
+			"": func(t *rapid.T) {
+				if p.Used() != m.used || p.Waiting() != m.count() {
+					t.Fatalf("%d used and %d waiting, want %d and %d", p.Used(), p.Waiting(), m.used, m.count())
+				}
+				if !slices.Equal(given, m.given) {
+					t.Fatal("places went to others than those whose turn it was")
+				}
+				if !slices.Equal(crowded, m.crowded) {
+					t.Fatal("others lost their place in line than should have")
+				}
+			},
+		})
+	})
+}
