@@ -29,6 +29,7 @@ func (b *builder) combos(n *node) {
 		if s := e.value.get("strategy"); s.ok() {
 			combo.Strategy = Strategy(s.text)
 		}
+		combo.Recover = e.value.get("recover").ok()
 		b.relay(e.value, &combo.Relay)
 		combo.firstTokenSet, combo.answerSet = e.value.get("first_token_timeout").ok(), e.value.get("answer_timeout").ok()
 		b.hedge(e.value.get("hedge"), combo)

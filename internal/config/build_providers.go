@@ -49,6 +49,7 @@ func (b *builder) provider(e *entry) *Provider {
 	b.models(n.get("models"), p)
 	b.duration(n.get("first_token_timeout"), &p.firstToken)
 	b.duration(n.get("answer_timeout"), &p.answerTimeout)
+	p.prefill = prefillWay(n.get("prefill"))
 	b.headers(n.get("headers"), p)
 	b.proxy(n.get("proxy"), p)
 	b.certificates(n.get("ca_file"), p)
@@ -177,6 +178,7 @@ func (b *builder) models(n *node, p *Provider) {
 			b.int(item.get("context"), &m.Context)
 			b.duration(item.get("first_token_timeout"), &m.firstToken)
 			b.duration(item.get("answer_timeout"), &m.answerTimeout)
+			m.prefill = prefillWay(item.get("prefill"))
 		}
 		if !id.ok() {
 			continue

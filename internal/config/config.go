@@ -127,6 +127,8 @@ type Combo struct {
 	// Hedge is nil where no second target is asked beside a slow one. As with Relay the one of the
 	// combo that the client named counts.
 	Hedge *Hedge
+	// Recover finishes answers that broke off. As with Hedge the named combo's own counts.
+	Recover bool
 
 	firstTokenSet, answerSet bool // the combo sets these timeouts itself
 }

@@ -91,6 +91,10 @@ var providerFields = []field{
 		doc: "How long this provider's models may think before the first content of a stream. Default: the general value, or a longer one that is known of a slow model.",
 	},
 	{key: "answer_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "The same for answers that do not stream."},
+	{
+		key: "prefill", spec: spec{kind: kindEnum, enum: prefillWays()},
+		doc: "How this provider's models are asked to go on from the beginning of an answer, for combos with recover. plain: it is the last message, of the assistant; prefix and partial: with that member, true, in it; continue_final_message: with that member, true, in the request; none: they are not asked. Default: what is known of the name and the model, else none.",
+	},
 	{key: "resilience", spec: spec{kind: kindObject, fields: resilienceFields}, doc: "This provider's own numbers, merged over the general ones key by key."},
 	{
 		key: "connections_strategy", spec: spec{kind: kindEnum, enum: Strategies()}, def: "round-robin",
@@ -103,6 +107,7 @@ var modelFields = []field{
 	{key: "context", spec: spec{kind: kindInt, min: 1, max: 1e9}, doc: "Its window in tokens, so that a request that is too long for another model can go here.", example: "32000"},
 	{key: "first_token_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "How long it may think before the first content of a stream.", example: "3m"},
 	{key: "answer_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "How long a whole answer may take.", example: "10m"},
+	{key: "prefill", spec: spec{kind: kindEnum, enum: prefillWays()}, doc: "How this model is asked to go on, over the provider's own.", example: "none"},
 }
 
 var connectionFields = []field{
@@ -133,7 +138,7 @@ var comboFields = append([]field{
 		key: "hedge", spec: spec{kind: kindObject, fields: hedgeFields},
 		doc: "Ask a second target beside one that is slow; the first content wins and the other is cancelled. Never when the key is absent.", example: "{after: 8s, budget: 5%}",
 	},
-	{key: "recover", spec: spec{kind: kindEnum, enum: []string{"continue"}}, doc: "Finish answers that were cut."},
+	{key: "recover", spec: spec{kind: kindEnum, enum: []string{"continue"}}, doc: "Finishes streamed answers that broke off, by another attempt on the same or the next target, where the seam can be made exact. Absent: such an answer ends with an error event."},
 	{key: "keepalive", spec: spec{kind: kindDuration}, doc: "Send comments to waiting clients."},
 	{key: "last_resort", spec: spec{kind: kindBool}, doc: "Try the target that is back soonest when all are out."},
 }, requestFields()...)

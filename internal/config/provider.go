@@ -38,6 +38,27 @@ type Provider struct {
 	proxy                     *url.URL
 	baseURL                   string        // overrides the endpoints' own, empty when it does not
 	firstToken, answerTimeout time.Duration // 0: not set here
+	prefill                   catalog.PrefillWay
+}
+
+// Prefill returns how a model is asked to go on from the beginning of an answer, on a connection
+// and in a dialect.
+func (c *Connection) Prefill(d catalog.Dialect, model string) catalog.Prefill {
+	p := c.provider
+	if m := p.Model(model); m != nil && m.prefill != "" {
+		return catalog.Prefill{Way: m.prefill}
+	}
+	if p.prefill != "" {
+		return catalog.Prefill{Way: p.prefill}
+	}
+	if p.Known == nil {
+		return catalog.Prefill{Way: catalog.PrefillNone}
+	}
+	known := p.Known.PrefillOf(d, model)
+	if known.BaseURL != "" && (p.baseURL != "" || c.baseURL != "") {
+		return catalog.Prefill{Way: catalog.PrefillNone} // somebody else's address has no such place
+	}
+	return known
 }
 
 // Endpoint returns where a dialect is spoken, false when it is not.
@@ -87,6 +108,7 @@ type Model struct {
 	Context int
 
 	firstToken, answerTimeout time.Duration
+	prefill                   catalog.PrefillWay // empty: not set here
 }
 
 // Header is one request header.

@@ -11,7 +11,6 @@ var unavailable = []string{
 	"providers.*.connections_strategy=cost",
 	"combos.*.strategy=headroom",
 	"combos.*.strategy=cost",
-	"combos.*.recover",
 	"combos.*.keepalive",
 	"combos.*.last_resort",
 }

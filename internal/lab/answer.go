@@ -28,9 +28,7 @@ func (x *exchange) answer() answer {
 		full := x.p.opt.Text(Prompt{
 			Provider: x.p.opt.Name, Connection: x.connection, Model: x.model, Last: x.req.lastUser(), Call: x.turn,
 		})
-		if begun := x.req.begun(); begun != "" {
-			full = strings.TrimPrefix(full, begun)
-		}
+		full = x.said(full)
 		a.pieces = strings.SplitAfter(full, " ")
 		if full == "" {
 			a.pieces = nil

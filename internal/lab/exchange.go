@@ -48,6 +48,10 @@ type plan struct {
 	badEvent                               int
 	noDone, noFinish, noContent, noChoices bool
 	gzip                                   bool
+
+	begins      begins
+	reword      bool
+	rewordAfter int
 }
 
 // ending is what ends an answer before its time.

@@ -12,6 +12,7 @@ import (
 	"omniroute/classify"
 	"omniroute/failover"
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/seam"
 	"omniroute/internal/dialect/sse"
 	"omniroute/internal/dialect/translate"
 	"omniroute/internal/route"
@@ -55,6 +56,12 @@ type call struct {
 	answer dialect.Answer
 	fault  dialect.UpstreamError // what an error envelope said
 
+	// follower keeps what the client gets, so that another attempt can go on with it; nil where none
+	// will. goesOn says of such an attempt that its upstream was asked to go on, not to begin anew.
+	follower *seam.Follower
+	recovery *recovery // what the call is to finish, nil for an answer of its own
+	goesOn   bool
+
 	held  []byte // a stream's events before its first content
 	first []byte // the event with the first content, valid until the next one is read
 	// translated is what held and first are to a client of another dialect.
@@ -90,6 +97,13 @@ func newCall(x *exchange, a *failover.Attempt) *call {
 	c.slowWriter = x.hurryWriter
 	c.phase.Store(uint32(classify.PhaseDial))
 	c.speak()
+	switch {
+	case x.recovery != nil:
+		c.recovery = x.recovery
+		c.recovery.prepare(c)
+	case x.recovers:
+		c.follower = translate.NewFollower(x.Dialect)
+	}
 	return c
 }
 
@@ -110,6 +124,9 @@ func (c *call) run() failover.Event {
 		return failover.Event{Type: failover.TimedOut}
 	case verdict.Scope == resilience.ScopeNone:
 		verdict = c.judge(c.phaseNow(), nil, c.expired)
+	}
+	if c.recovery != nil {
+		return c.recovery.failed(c, verdict)
 	}
 	return c.x.failed(c, verdict)
 }
@@ -143,6 +160,8 @@ func (c *call) read() resilience.Verdict {
 	switch {
 	case c.status < 200 || c.status > 299:
 		return c.refused(body)
+	case c.recovery != nil:
+		return c.reachSeam(body)
 	case c.x.Asked.Stream && (c.x.Asked.Operation != dialect.OpOther || isEvents(c.resp.Header)):
 		return c.firstContent(body)
 	}
@@ -264,7 +283,7 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 	c.events = sse.NewReader(body)
 	c.stream = c.speaks.NewStream(c.asked)
 	if c.translation != nil {
-		c.words = c.translation.Stream()
+		c.words = c.translation.Stream().FollowedBy(c.follower)
 	}
 	var said []byte // everything, for the classifier; nil while it is what is held
 	for {
@@ -289,9 +308,7 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 			return c.judge(classify.PhaseFirstEvent, c.said(said, ev), nil)
 		case o.Content, o.Terminal && c.whollyEmpty():
 			c.first = ev.Raw
-			if c.words != nil {
-				c.hear(c.words.Next(ev))
-			}
+			c.hear(ev)
 			c.complete = c.stream.Answer().Complete
 			return resilience.Verdict{}
 		case o.Terminal:
@@ -302,9 +319,7 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 			if said != nil {
 				said = append(said, ev.Raw...)
 			}
-			if c.words != nil {
-				c.hear(c.words.Next(ev))
-			}
+			c.hear(ev)
 			c.held = append(c.held, ev.Raw...)
 		case !ev.Comment: // comments beyond the bound are let go; they mean nothing
 			return c.unusable(fmt.Sprintf("over %d bytes came before any content", maxHeld))

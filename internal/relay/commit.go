@@ -19,10 +19,15 @@ import (
 // that depth decides how large a stack each open stream keeps, so that the functions between
 // Serve and the bytes hold no large values of their own.
 func (x *exchange) commit(c *call) {
-	x.begin(c)
-	if c.events != nil {
+	switch {
+	case c.recovery != nil:
+		x.goOn(c)
+	case c.events != nil:
+		x.begin(c)
+		x.beginStream(c)
 		x.pump(c)
-	} else {
+	default:
+		x.begin(c)
 		x.writeWhole(c)
 	}
 	x.conclude(c)
@@ -30,7 +35,9 @@ func (x *exchange) commit(c *call) {
 
 // begin notes that the answer has come and sets its headers.
 func (x *exchange) begin(c *call) {
-	x.letGo()
+	if c.follower == nil {
+		x.letGo()
+	}
 	x.story.Status = c.status
 	x.story.FirstContent = time.Since(x.started)
 	x.answerHeaders(c)
@@ -94,7 +101,6 @@ var (
 // pump passes a stream on, event by event. Events that have come together go out together; none
 // waits for bytes that have not come.
 func (x *exchange) pump(c *call) {
-	x.beginStream(c)
 	more := x.passFirst(c) && !c.last.Terminal
 	for more {
 		ev, err := c.events.Next()
@@ -113,9 +119,14 @@ func (x *exchange) beginStream(c *call) {
 	h := x.w.Header()
 	h["Content-Type"], h["Cache-Control"], h["X-Accel-Buffering"] = eventStream, noCache, noBuffering
 	x.w.WriteHeader(c.status)
+	c.streams()
+}
+
+// streams watches the call from its first content on.
+func (c *call) streams() {
 	c.phase.Store(uint32(classify.PhaseMidStream))
 	c.pumping = true
-	c.watch.stream(x.limits.IdleTimeout, x.limits.StallTimeout)
+	c.watch.stream(c.x.limits.IdleTimeout, c.x.limits.StallTimeout)
 }
 
 // judged looks at an event after the first content and reports whether the stream goes on with
@@ -132,7 +143,12 @@ func (x *exchange) judged(c *call, ev *sse.Event) bool {
 		c.readFault(o.Envelope)
 		x.breakOff(c, c.judge(classify.PhaseMidStream, ev.Raw, nil))
 		return false
-	case o.Malformed, o.Skip:
+	case o.Malformed:
+		ev.Raw = nil
+		if c.follower != nil {
+			c.follower.Drop()
+		}
+	case o.Skip:
 		ev.Raw = nil
 	case o.Terminal && !c.complete:
 		// The upstream calls an answer whole that has no finish reason.
@@ -171,10 +187,17 @@ func (x *exchange) progress(c *call, o *dialect.Observation) {
 
 // passEvent passes an event on, in the client's words.
 func (x *exchange) passEvent(c *call, ev *sse.Event) bool {
-	if c.words == nil || len(ev.Raw) == 0 {
-		return x.pass(c, ev.Raw)
+	raw := ev.Raw
+	if len(raw) == 0 {
+		return true
 	}
-	return x.pass(c, c.words.Next(ev))
+	if c.words != nil {
+		raw = c.words.Next(ev)
+	}
+	if c.follower != nil {
+		x.follow(c, ev)
+	}
+	return x.pass(c, raw)
 }
 
 // pass writes bytes for the client, which are on their way at the latest before the next wait, and
@@ -239,10 +262,17 @@ func (x *exchange) terminate(c *call) {
 	}
 }
 
-// breakOff ends a stream after content with an error event in the client's dialect and no
-// terminator (law S3).
+// breakOff ends an attempt's stream after content, and with it the client's, unless another attempt
+// may go on with that.
 func (x *exchange) breakOff(c *call, v resilience.Verdict) {
-	c.outcome = v
+	if c.outcome = v; !x.mayGoOn(c, v) {
+		x.fail(c, v)
+	}
+}
+
+// fail ends the client's stream with an error event in its dialect and no terminator (law S3). The
+// failure is the call's.
+func (x *exchange) fail(c *call, v resilience.Verdict) {
 	rep := &dialect.ErrorReport{Code: dialect.CodeUpstreamError, Message: "The upstream broke off its answer (" + v.Kind.String() + ").",
 		RequestID: x.ID, Attempts: []dialect.Attempted{{Key: c.attempt.Target.Key(), Status: c.status, Kind: v.Kind, Scope: v.Scope,
 			Duration: time.Since(c.attempt.Start())}}}

@@ -4,14 +4,13 @@ import (
 	"omniroute/failover"
 )
 
-// drive brings the request to its end: an answer to commit, a failure to report, or a client
+// drive brings the request from an action to its end: an answer to commit, a failure to report, or a client
 // that has left.
 //
 // An attempt runs in the handler's own goroutine, which is all that most requests need. When it
 // waits suspiciously long the loop is handed over to another goroutine, which may start further
 // attempts beside it; the handler then gets the outcome from there.
-func (x *exchange) drive() failover.Action {
-	act := x.do(failover.Event{Type: failover.Begin})
+func (x *exchange) drive(act failover.Action) failover.Action {
 	for {
 		switch act.Type {
 		case failover.Commit, failover.GiveUp, failover.Finish:

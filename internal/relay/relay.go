@@ -98,6 +98,11 @@ type exchange struct {
 	passed   *dialect.Request // what passes through in place of Asked, if not nil
 	unfit    []failover.Skip  // targets that cannot take the request
 
+	// recovers says that an answer that breaks off may be finished by another attempt; recovery is
+	// set once that is tried.
+	recovers bool
+	recovery *recovery
+
 	// stopped is the verdict that may not be followed by another attempt, since the upstream may
 	// have done what was asked for.
 	stopped *resilience.Verdict
@@ -127,16 +132,17 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 		x.refuse(err)
 		return
 	}
-	if c := x.choose(); c != nil {
+	x.recovers = x.recoverable()
+	for c := x.choose(); c != nil; {
 		x.commit(c)
-		x.settle(c)
+		c = x.settle(c)
 	}
 }
 
 // choose drives the request and returns the attempt whose answer is the answer. It returns nil
 // when there is none, and then everything has been said.
 func (x *exchange) choose() *call {
-	switch act := x.drive(); act.Type {
+	switch act := x.drive(x.do(failover.Event{Type: failover.Begin})); act.Type {
 	case failover.Commit:
 		return x.call(act.Attempt.ID)
 	case failover.GiveUp:
@@ -147,11 +153,16 @@ func (x *exchange) choose() *call {
 	return nil
 }
 
-// settle says how the answer ended.
-func (x *exchange) settle(c *call) {
+// settle says how the answer ended. It returns the attempt that goes on with it where one does.
+func (x *exchange) settle(c *call) *call {
 	x.story.Usage = c.answer.Usage
 	x.remember(c)
-	x.handle.Do(failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status})
+	ev := failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status}
+	if x.recovery == nil {
+		x.handle.Do(ev)
+		return nil
+	}
+	return x.settleRecovery(c, ev)
 }
 
 // abandoned ends a request that nobody goes on with before an answer has begun.

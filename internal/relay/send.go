@@ -62,7 +62,7 @@ func deadConnection(err error) bool {
 // belongs to one connection (law R8).
 func (c *call) request(ctx context.Context) (*http.Request, error) {
 	x := c.x
-	base, err := x.rl.bases.get(c.up.BaseURL)
+	base, err := x.rl.bases.get(c.baseURL())
 	if err != nil {
 		return nil, &classify.LocalError{Op: "make the request", Err: err}
 	}

@@ -151,7 +151,14 @@ func (c *call) inClientsWords() error {
 }
 
 // hear keeps what an event up to the first content is to a client of another dialect.
-func (c *call) hear(words []byte) { c.translated = append(c.translated, words...) }
+func (c *call) hear(ev *sse.Event) {
+	switch {
+	case c.words != nil:
+		c.translated = append(c.translated, c.words.Next(ev)...)
+	case c.follower != nil:
+		c.follower.Passed(ev)
+	}
+}
 
 // frame makes good what an upstream of the client's own dialect has left out around an event.
 func (c *call) frame(ev *sse.Event) {

@@ -49,7 +49,7 @@ func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn func(nod
 	b := &planner{
 		r: r, dialect: d, turn: turn, targets: combo.Targets, seen: map[resilience.Key]bool{},
 		plan:  failover.Plan{Name: planName(res), Limits: limits(combo.Relay), Ordered: combo.Strategy == config.Priority},
-		route: &Route{Relay: combo.Relay, seed: r.seed},
+		route: &Route{Relay: combo.Relay, Recover: combo.Recover, seed: r.seed},
 	}
 	if h := combo.Hedge; h != nil {
 		b.plan.Hedge = failover.Hedge{After: h.After, P95: h.After == 0, Share: h.Budget, Ledger: r.ledgers[combo.Name]}
@@ -171,7 +171,7 @@ func (r *Router) target(d catalog.Dialect, index int, t config.Target, c *config
 		Streamed: streamed, Whole: whole, Pulse: r.pulses.of(key),
 		Data: &Upstream{
 			Provider: t.Provider, Connection: c, Model: t.Model, Dialect: speak, BaseURL: c.BaseURL(speak),
-			RateLimitScope: t.Provider.RateLimitScope,
+			RateLimitScope: t.Provider.RateLimitScope, Prefill: c.Prefill(speak, t.Model),
 		},
 	}
 }

@@ -51,6 +51,8 @@ type Route struct {
 	Name string
 	// Relay holds the effective settings of requests on it.
 	Relay config.Relay
+	// Recover says that answers that broke off are finished by another attempt.
+	Recover bool
 	// Plan has the targets, siblings expanded, every one with an *Upstream as its Data.
 	Plan *failover.Plan
 
@@ -75,6 +77,8 @@ type Upstream struct {
 	BaseURL string
 	// RateLimitScope is what an unexplained 429 means here.
 	RateLimitScope resilience.Scope
+	// Prefill is how the model is asked to go on from the beginning of an answer.
+	Prefill catalog.Prefill
 }
 
 // New makes the router of a configuration. The engine must be configured with EngineConfig(cfg),

@@ -30,8 +30,11 @@ type Story struct {
 	// Code is the error code that the client got, empty for an answer. Broke is why an answer
 	// ended in the middle.
 	Code, Broke string
-	// Usage is what the upstream said of tokens.
+	// Usage is what the upstream said of tokens; of a recovered answer the sum of what was said.
 	Usage dialect.Usage
+	// Recovery is what became of an answer that broke off, where the combo has such finished by
+	// another attempt; nil where none broke off.
+	Recovery *Recovery
 	// Duration is the time to the end of the answer. FirstContent is the time to the first content
 	// that the client got, 0 when it got none.
 	Duration, FirstContent time.Duration

@@ -69,6 +69,9 @@ func (s *Sent) Lost() string {
 	return s.lost
 }
 
+// Hopeless reports whether nothing that comes can change that the answer is Lost.
+func (s *Sent) Hopeless() bool { return s.lost != "" }
+
 // Text returns the text that the client has.
 func (s *Sent) Text() string { return string(s.text) }
 

@@ -35,7 +35,7 @@ func NewFollower(d dialect.Dialect) *seam.Follower {
 	return seam.Follow(c)
 }
 
-// FollowedBy tells a follower what the client gets from now on.
+// FollowedBy tells a follower, if there is one, what the client gets from now on.
 func (s *Stream) FollowedBy(f *seam.Follower) *Stream {
 	s.follower = f
 	return s
