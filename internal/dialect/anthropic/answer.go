@@ -44,11 +44,11 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 			p.Seal = neutral.Seal{Origin: name, Value: b.Data, Redacted: true}
 		case "tool_use":
 			if byTool && b.Name == schemaTool {
-				answered, p.Text = true, string(b.Input)
+				answered, p.Text = true, string(neutral.Some(b.Input))
 				break
 			}
 			p.Kind = neutral.PartCall
-			p.Call = neutral.Call{ID: c.CallID(b.ID), Name: b.Name, Arguments: string(b.Input)}
+			p.Call = neutral.Call{ID: c.CallID(b.ID), Name: b.Name, Arguments: string(neutral.Some(b.Input))}
 		default: // blocks of the upstream's own tools, fallbacks, and what is to come
 			continue
 		}

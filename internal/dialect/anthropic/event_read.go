@@ -10,7 +10,7 @@ import (
 
 // NewEventReader begins to read a streamed answer.
 func (Dialect) NewEventReader(c *neutral.Context) neutral.EventReader {
-	return &eventReader{c: c, calls: map[int64]int{}, text: -1, byTool: answersByTool(c)}
+	return &eventReader{c: c, calls: map[int64]int{}, text: -1, hidden: -1, byTool: answersByTool(c)}
 }
 
 type eventReader struct {
@@ -22,6 +22,7 @@ type eventReader struct {
 	// byTool: a call of the schema's tool is text. text is the index of the block with it.
 	byTool bool
 	text   int64
+	hidden int64 // the index of a block of a kind that has no place elsewhere
 }
 
 // Read implements neutral.EventReader.
@@ -88,7 +89,7 @@ func (er *eventReader) block(index int64, raw []byte, out []neutral.Event) []neu
 	if neutral.Decode(raw, &b) != nil {
 		return out
 	}
-	er.seal = er.seal[:0]
+	er.seal, er.hidden = er.seal[:0], -1
 	switch b.Type {
 	case "text":
 		if t := b.text(); t != "" {
@@ -116,11 +117,16 @@ func (er *eventReader) block(index int64, raw []byte, out []neutral.Event) []neu
 			out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: er.begun, Text: string(b.Input)})
 		}
 		er.begun++
+	default:
+		er.hidden = index
 	}
 	return out
 }
 
 func (er *eventReader) delta(index int64, raw []byte, out []neutral.Event) []neutral.Event {
+	if index == er.hidden {
+		return out
+	}
 	s := jsonscan.New(raw)
 	for ok := s.Object(); ok; ok = s.More('}') {
 		e := neutral.Event{}

@@ -62,7 +62,7 @@ func (b *block) text() string {
 }
 
 func part(kind neutral.PartKind, text string, b *block) neutral.Part {
-	return neutral.Part{Kind: kind, Text: text, Cache: b.CacheControl}
+	return neutral.Part{Kind: kind, Text: text, Cache: neutral.Some(b.CacheControl)}
 }
 
 func readTurn(out *neutral.Request, index int, m *turn) (neutral.Turn, error) {
@@ -106,7 +106,7 @@ func readBlocks(out *neutral.Request, field string, list blocks) []neutral.Part 
 			parts = append(parts, readMedia(out, at, b)...)
 		case "tool_use":
 			p := part(neutral.PartCall, "", b)
-			p.Call = neutral.Call{ID: b.ID, Name: b.Name, Arguments: string(b.Input)}
+			p.Call = neutral.Call{ID: b.ID, Name: b.Name, Arguments: string(neutral.Some(b.Input))}
 			parts = append(parts, p)
 		case "tool_result":
 			p := part(neutral.PartResult, "", b)
@@ -160,7 +160,7 @@ func readTools(out *neutral.Request, in *request) {
 			native(out, fmt.Sprintf("tools.%d", i), fmt.Sprintf("is the tool %q, which only Anthropic's own API has", t.Type))
 			continue
 		}
-		out.Tools = append(out.Tools, neutral.Tool{Name: t.Name, Description: t.Description, Schema: t.InputSchema, Strict: t.Strict, Cache: t.CacheControl})
+		out.Tools = append(out.Tools, neutral.Tool{Name: t.Name, Description: t.Description, Schema: neutral.Some(t.InputSchema), Strict: t.Strict, Cache: neutral.Some(t.CacheControl)})
 	}
 	c := in.ToolChoice
 	if c == nil {

@@ -34,7 +34,7 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 		case p.FunctionCall != nil:
 			out.Parts = sealCall(out.Parts, p.ThoughtSignature)
 			f := p.FunctionCall
-			out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartCall, Call: neutral.Call{ID: c.CallID(f.ID), Name: f.Name, Arguments: string(f.Args)}})
+			out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartCall, Call: neutral.Call{ID: c.CallID(f.ID), Name: f.Name, Arguments: string(neutral.Some(f.Args))}})
 		case p.Text != nil && p.Thought:
 			out.Parts = thought(out.Parts, *p.Text, p.ThoughtSignature)
 		case p.Text != nil:

@@ -76,7 +76,7 @@ func (r *reader) parts(at string, list []part) []neutral.Part {
 				f.ID = "call_" + strconv.Itoa(r.made)
 			}
 			r.open[f.Name] = append(r.open[f.Name], f.ID)
-			out = append(out, neutral.Part{Kind: neutral.PartCall, Call: neutral.Call{ID: f.ID, Name: f.Name, Arguments: string(f.Args)}})
+			out = append(out, neutral.Part{Kind: neutral.PartCall, Call: neutral.Call{ID: f.ID, Name: f.Name, Arguments: string(neutral.Some(f.Args))}})
 		case p.FunctionResponse != nil:
 			out = append(out, r.result(field, p.FunctionResponse))
 		case p.InlineData != nil:
@@ -92,7 +92,7 @@ func (r *reader) parts(at string, list []part) []neutral.Part {
 			out = thought(out, *p.Text, p.ThoughtSignature)
 		case p.Text != nil:
 			out = append(out, neutral.Texts(*p.Text)...)
-		case p.ExecutableCode != nil || p.CodeExecutionResult != nil:
+		case neutral.Some(p.ExecutableCode) != nil || neutral.Some(p.CodeExecutionResult) != nil:
 			native(r.out, field, "is code that Google's own API has run")
 		}
 	}
@@ -147,16 +147,16 @@ func responseText(raw json.RawMessage) (text string, failed bool) {
 			}
 		}
 	}
-	return strings.TrimSpace(string(raw)), false
+	return strings.TrimSpace(string(neutral.Some(raw))), false
 }
 
 func readTools(out *neutral.Request, in *request) {
 	for i := range in.Tools {
 		t := &in.Tools[i]
 		for _, f := range t.FunctionDeclarations {
-			schema := f.ParametersJSONSchema
-			if schema == nil && f.Parameters != nil {
-				schema = jsonSchema(f.Parameters)
+			schema := neutral.Some(f.ParametersJSONSchema)
+			if own := neutral.Some(f.Parameters); schema == nil && own != nil {
+				schema = jsonSchema(own)
 			}
 			out.Tools = append(out.Tools, neutral.Tool{Name: f.Name, Description: f.Description, Schema: schema})
 		}
@@ -165,7 +165,7 @@ func readTools(out *neutral.Request, in *request) {
 			raw  json.RawMessage
 		}{{"googleSearch", t.GoogleSearch}, {"googleSearchRetrieval", t.GoogleSearchRetrieval}, {"codeExecution", t.CodeExecution},
 			{"urlContext", t.URLContext}, {"fileSearch", t.FileSearch}, {"googleMaps", t.GoogleMaps}, {"computerUse", t.ComputerUse}} {
-			if own.raw != nil {
+			if neutral.Some(own.raw) != nil {
 				native(out, fmt.Sprintf("tools[%d].%s", i, own.name), "is a tool that only Google's own API has")
 			}
 		}
@@ -187,9 +187,9 @@ func readTools(out *neutral.Request, in *request) {
 func readConfig(out *neutral.Request, c *generationConfig) {
 	out.MaxTokens, out.Temperature, out.TopP, out.TopK = c.MaxOutputTokens, c.Temperature, c.TopP, c.TopK
 	out.Seed, out.Frequency, out.Presence, out.Stop = c.Seed, c.FrequencyPenalty, c.PresencePenalty, c.StopSequences
-	schema := c.ResponseJSONSchema
-	if schema == nil && c.ResponseSchema != nil {
-		schema = jsonSchema(c.ResponseSchema)
+	schema := neutral.Some(c.ResponseJSONSchema)
+	if own := neutral.Some(c.ResponseSchema); schema == nil && own != nil {
+		schema = jsonSchema(own)
 	}
 	switch {
 	case schema != nil:
@@ -221,7 +221,7 @@ func readConfig(out *neutral.Request, c *generationConfig) {
 	if c.ResponseLogprobs {
 		native(out, "generationConfig.responseLogprobs", "can be met by Google's own API only")
 	}
-	if c.SpeechConfig != nil {
+	if neutral.Some(c.SpeechConfig) != nil {
 		native(out, "generationConfig.speechConfig", "can be met by Google's own API only")
 	}
 }

@@ -156,10 +156,15 @@ func (s *Scanner) NonEmptyString() bool {
 	return len(raw) > 0
 }
 
-// Int reads an integer. Fractions are cut, and any other value is skipped and reports false.
+// Int reads an integer, be it within quotes, as some services write theirs. Fractions are cut, and
+// any other value is skipped and reports false.
 func (s *Scanner) Int() (int64, bool) {
 	c := s.Peek()
 	raw := s.Skip()
+	if c == '"' && len(raw) > 2 {
+		raw = raw[1 : len(raw)-1]
+		c = raw[0]
+	}
 	if c != '-' && (c < '0' || c > '9') || s.err != nil {
 		return 0, false
 	}

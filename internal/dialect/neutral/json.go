@@ -71,6 +71,14 @@ func Given(raw json.RawMessage) bool {
 	return true
 }
 
+// Some returns a member that is there and not null, else nil.
+func Some(raw json.RawMessage) json.RawMessage {
+	if First(raw) == 'n' {
+		return nil
+	}
+	return raw
+}
+
 // Number returns a client's number in the bytes that it came in, empty for null.
 func Number(raw json.RawMessage) json.Number {
 	c := First(raw)

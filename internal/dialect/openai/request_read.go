@@ -93,7 +93,7 @@ func readMessages(out *neutral.Request, list []message) error {
 			if m.Role == "function" {
 				id = m.Name
 			}
-			t.Parts = []neutral.Part{{Kind: neutral.PartResult, Cache: m.CacheControl,
+			t.Parts = []neutral.Part{{Kind: neutral.PartResult, Cache: neutral.Some(m.CacheControl),
 				Result: neutral.Result{ID: id, Name: named[id], Parts: readContent(out, at, m)}}}
 		default:
 			return &dialect.RequestError{Param: at + ".role", Offset: -1, Message: "The field " + at + ".role must be system, developer, user, assistant or tool."}
@@ -138,10 +138,10 @@ func readContent(out *neutral.Request, at string, m *message) []neutral.Part {
 	var parts []neutral.Part
 	for i := range m.Content.parts {
 		c := &m.Content.parts[i]
-		p := neutral.Part{Cache: c.CacheControl}
+		p := neutral.Part{Cache: neutral.Some(c.CacheControl)}
 		field := fmt.Sprintf("%s.content[%d]", at, i)
 		switch c.Type {
-		case "text", "input_text", "output_text":
+		case "text", "input_text", "output_text", "":
 			p.Text = c.Text
 		case "refusal":
 			p.Kind, p.Text = neutral.PartRefusal, c.Refusal
@@ -179,8 +179,8 @@ func readContent(out *neutral.Request, at string, m *message) []neutral.Part {
 		}
 		parts = append(parts, p)
 	}
-	if m.CacheControl != nil && len(parts) > 0 {
-		parts[len(parts)-1].Cache = m.CacheControl
+	if cache := neutral.Some(m.CacheControl); cache != nil && len(parts) > 0 {
+		parts[len(parts)-1].Cache = cache
 	}
 	return parts
 }
@@ -188,7 +188,7 @@ func readContent(out *neutral.Request, at string, m *message) []neutral.Part {
 func readTools(out *neutral.Request, in *chatRequest) {
 	for i, t := range in.Tools {
 		if c := t.Custom; c != nil {
-			own := neutral.Tool{Name: c.Name, Description: c.Description, Cache: t.CacheControl, Custom: &neutral.Custom{}}
+			own := neutral.Tool{Name: c.Name, Description: c.Description, Cache: neutral.Some(t.CacheControl), Custom: &neutral.Custom{}}
 			if c.Format != nil {
 				own.Custom.Syntax, own.Custom.Definition = c.Format.Grammar.Syntax, c.Format.Grammar.Definition
 			}
@@ -205,7 +205,7 @@ func readTools(out *neutral.Request, in *chatRequest) {
 		out.Tools = append(out.Tools, readFunction(&in.Functions[i], nil))
 	}
 	out.Sequential = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
-	raw := in.ToolChoice
+	raw := neutral.Some(in.ToolChoice)
 	if raw == nil {
 		raw = in.FunctionCall
 	}
@@ -213,7 +213,7 @@ func readTools(out *neutral.Request, in *chatRequest) {
 }
 
 func readFunction(f *function, cache json.RawMessage) neutral.Tool {
-	return neutral.Tool{Name: f.Name, Description: f.Description, Schema: f.Parameters, Strict: f.Strict, Cache: cache}
+	return neutral.Tool{Name: f.Name, Description: f.Description, Schema: neutral.Some(f.Parameters), Strict: f.Strict, Cache: neutral.Some(cache)}
 }
 
 // chosen names a tool, in one of three places.

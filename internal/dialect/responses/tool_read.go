@@ -22,7 +22,7 @@ func readTools(out *neutral.Request, in *request) {
 	for i, t := range in.Tools {
 		switch {
 		case t.Type == "function":
-			out.Tools = append(out.Tools, neutral.Tool{Name: t.Name, Description: t.Description, Schema: t.Parameters, Strict: strict(t.Strict)})
+			out.Tools = append(out.Tools, neutral.Tool{Name: t.Name, Description: t.Description, Schema: neutral.Some(t.Parameters), Strict: strict(t.Strict)})
 		case t.Type == "custom":
 			own := &neutral.Custom{}
 			if f := t.Format; f != nil {
