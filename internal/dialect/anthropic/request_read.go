@@ -29,6 +29,7 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 			out.System = append(out.System, part(neutral.PartText, t, &in.System[i]))
 		}
 	}
+	out.Turns = make([]neutral.Turn, 0, len(in.Messages))
 	for i := range in.Messages {
 		t, err := readTurn(out, i, &in.Messages[i])
 		if err != nil {
@@ -82,7 +83,7 @@ func readTurn(out *neutral.Request, index int, m *turn) (neutral.Turn, error) {
 }
 
 func readBlocks(out *neutral.Request, field string, list blocks) []neutral.Part {
-	var parts []neutral.Part
+	parts := make([]neutral.Part, 0, len(list))
 	for i := range list {
 		b := &list[i]
 		at := fmt.Sprintf("%s.%d", field, i)

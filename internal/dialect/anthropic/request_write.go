@@ -91,6 +91,7 @@ func stops(list []string) []string {
 }
 
 func writeTurns(out *request, turns []neutral.Turn, can abilities) error {
+	out.Messages = make([]turn, 0, len(turns)+1)
 	if turns[0].Role == neutral.RoleAssistant {
 		turns = append([]neutral.Turn{{Parts: neutral.Texts(filler)}}, turns...)
 	}
@@ -144,7 +145,14 @@ func appendText(list blocks, p *neutral.Part) blocks {
 
 // writeBlocks puts results of tools first, where Anthropic wants them.
 func writeBlocks(parts []neutral.Part) (blocks, error) {
-	var results, out blocks
+	results := 0
+	for i := range parts {
+		if parts[i].Kind == neutral.PartResult {
+			results++
+		}
+	}
+	list := make(blocks, len(parts))
+	first, out := list[:0:results], list[results:results] // one behind the other
 	for i := range parts {
 		p := &parts[i]
 		switch p.Kind {
@@ -166,12 +174,12 @@ func writeBlocks(parts []neutral.Part) (blocks, error) {
 			if b.Content, err = writeBlocks(p.Result.Parts); err != nil {
 				return nil, err
 			}
-			results = append(results, b)
+			first = append(first, b)
 		case neutral.PartReasoning:
 			out = appendThought(out, p)
 		}
 	}
-	return append(results, out...), nil
+	return list[:len(first)+len(out)], nil
 }
 
 // appendThought gives Anthropic its own thoughts back, and only those.

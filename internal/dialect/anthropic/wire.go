@@ -76,10 +76,7 @@ type blocks []block
 func (b *blocks) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		var text string
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return err
-		}
+		text := neutral.Word(raw)
 		*b = blocks{{Type: "text", Text: &text}}
 	case '[':
 		var list []block

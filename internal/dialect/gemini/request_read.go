@@ -24,6 +24,7 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 	if in.SystemInstruction != nil {
 		out.System = r.parts("systemInstruction", in.SystemInstruction.Parts)
 	}
+	out.Turns = make([]neutral.Turn, 0, len(in.Contents))
 	for i := range in.Contents {
 		c := &in.Contents[i]
 		t := neutral.Turn{Parts: r.parts(fmt.Sprintf("contents[%d]", i), c.Parts)}
@@ -61,7 +62,10 @@ type reader struct {
 }
 
 func (r *reader) parts(at string, list []part) []neutral.Part {
-	var out []neutral.Part
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]neutral.Part, 0, len(list))
 	for i := range list {
 		p := &list[i]
 		field := fmt.Sprintf("%s.parts[%d]", at, i)

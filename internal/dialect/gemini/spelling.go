@@ -2,18 +2,39 @@ package gemini
 
 import (
 	"bytes"
-	"regexp"
 
 	"omniroute/internal/dialect/jsonscan"
 )
 
-// snake finds the members of a request that are in the API's other spelling.
-var snake = regexp.MustCompile(`"[a-z]+(?:_[a-z]+)+"\s*:`)
+// snake reports whether a request has members in the API's other spelling, or texts that look
+// like them. It looks at underscores alone, since most requests are texts with few of them.
+func snake(body []byte) bool {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(body[at:], '_')
+		if i < 0 {
+			return false
+		}
+		at += i
+		from, to := at, at
+		for from > 0 && lower(body[from-1]) {
+			from--
+		}
+		for to < len(body) && (lower(body[to]) || body[to] == '_') {
+			to++
+		}
+		if from > 0 && from < at && body[from-1] == '"' && to < len(body) && body[to] == '"' &&
+			bytes.HasPrefix(bytes.TrimLeft(body[to+1:min(len(body), to+64)], " \t\r\n"), []byte(":")) {
+			return true
+		}
+	}
+}
+
+func lower(c byte) bool { return c >= 'a' && c <= 'z' }
 
 // camel returns a request's body with the names of its members in camel case. The API takes
 // both spellings. What the client has defined itself, like schemas and arguments, is left alone.
 func camel(body []byte) []byte {
-	if !snake.Match(body) {
+	if !snake(body) {
 		return body
 	}
 	s := jsonscan.New(body)

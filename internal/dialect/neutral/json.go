@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/jsonscan"
 )
 
 // Decode reads an upstream's JSON. Members of another type than v has are left out: an answer
@@ -77,6 +78,12 @@ func Some(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return raw
+}
+
+// Word returns a JSON string that was checked before, empty for any other value.
+func Word(raw []byte) string {
+	s := jsonscan.New(raw)
+	return string(s.Text())
 }
 
 // Number returns a client's number in the bytes that it came in, empty for null.

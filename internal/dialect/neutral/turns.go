@@ -5,7 +5,7 @@ import "slices"
 // Merged returns the turns with neighbours of the same role made one, for dialects in which
 // roles take turns.
 func Merged(turns []Turn) []Turn {
-	var out []Turn
+	out := make([]Turn, 0, len(turns))
 	for _, t := range turns {
 		if n := len(out); n > 0 && out[n-1].Role == t.Role {
 			out[n-1].Parts = append(out[n-1].Parts[:len(out[n-1].Parts):len(out[n-1].Parts)], t.Parts...)
@@ -20,6 +20,9 @@ func Merged(turns []Turn) []Turn {
 // ones above it, and the turns without them.
 func (r *Request) Hoisted() (system []Part, turns []Turn) {
 	system = r.System[:len(r.System):len(r.System)]
+	if !slices.ContainsFunc(r.Turns, func(t Turn) bool { return t.Role == RoleSystem }) {
+		return system, r.Turns
+	}
 	for _, t := range r.Turns {
 		if t.Role == RoleSystem {
 			system = append(system, t.Parts...)

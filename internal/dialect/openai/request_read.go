@@ -71,6 +71,7 @@ func readNative(out *neutral.Request, in *chatRequest) {
 
 func readMessages(out *neutral.Request, list []message) error {
 	named := map[string]string{} // names of tools by the ids of their calls
+	out.Turns = make([]neutral.Turn, 0, len(list))
 	for i := range list {
 		m := &list[i]
 		at := fmt.Sprintf("messages[%d]", i)
@@ -135,7 +136,7 @@ func readContent(out *neutral.Request, at string, m *message) []neutral.Part {
 	if m.Content == nil {
 		return nil
 	}
-	var parts []neutral.Part
+	parts := make([]neutral.Part, 0, len(m.Content.parts)+len(m.ToolCalls))
 	for i := range m.Content.parts {
 		c := &m.Content.parts[i]
 		p := neutral.Part{Cache: neutral.Some(c.CacheControl)}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"omniroute/internal/dialect"
@@ -78,6 +79,7 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 }
 
 func writeTurns(out *chatRequest, turns []neutral.Turn) error {
+	out.Messages = slices.Grow(out.Messages, len(turns))
 	for i := range turns {
 		t := &turns[i]
 		switch t.Role {

@@ -59,11 +59,7 @@ type stop []string
 
 func (s *stop) UnmarshalJSON(raw []byte) error {
 	if neutral.First(raw) == '"' {
-		var one string
-		if err := json.Unmarshal(raw, &one); err != nil {
-			return err
-		}
-		*s = stop{one}
+		*s = stop{neutral.Word(raw)}
 		return nil
 	}
 	var list []string
@@ -134,7 +130,7 @@ type text string
 
 func (t *text) UnmarshalJSON(raw []byte) error {
 	if neutral.First(raw) == '"' {
-		return json.Unmarshal(raw, (*string)(t))
+		*t = text(neutral.Word(raw))
 	}
 	return nil
 }
@@ -152,11 +148,7 @@ func plain(s string) *content {
 func (c *content) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return err
-		}
-		*c = *plain(s)
+		c.parts, c.plain = []contentPart{{Type: "text", Text: neutral.Word(raw)}}, true
 	case '[':
 		return json.Unmarshal(raw, &c.parts)
 	case 'n':
@@ -225,7 +217,7 @@ type arguments string
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		return json.Unmarshal(raw, (*string)(a))
+		*a = arguments(neutral.Word(raw))
 	case 'n':
 	default:
 		*a = arguments(raw)

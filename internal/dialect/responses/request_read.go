@@ -192,7 +192,7 @@ func (r *reader) message(at string, it *item) error {
 }
 
 func (r *reader) pieces(at string, list contents) []neutral.Part {
-	var parts []neutral.Part
+	parts := make([]neutral.Part, 0, len(list))
 	for i := range list {
 		c := &list[i]
 		p := neutral.Part{}

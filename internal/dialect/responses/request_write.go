@@ -28,6 +28,7 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	if text := neutral.Text(r.System, "\n\n"); text != "" {
 		out.Instructions = neutral.Encode(text)
 	}
+	out.Input = make(items, 0, len(r.Turns))
 	w := writer{out: &out, free: openai.FreeForm(r.Model)}
 	for i := range r.Turns {
 		if err := w.turn(&r.Turns[i]); err != nil {

@@ -75,10 +75,7 @@ type items []item
 func (l *items) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		var text string
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return err
-		}
+		text := neutral.Word(raw)
 		*l = items{{Type: "message", Role: "user", Content: contents{{Type: "input_text", Text: &text}}}}
 	case '[':
 		var list []item
@@ -115,10 +112,7 @@ type contents []piece
 func (c *contents) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		var text string
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return err
-		}
+		text := neutral.Word(raw)
 		*c = contents{{Type: "input_text", Text: &text}}
 	case '[':
 		var list []piece
