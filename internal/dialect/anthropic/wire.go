@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"omniroute/internal/dialect"
@@ -79,8 +80,8 @@ func (b *blocks) UnmarshalJSON(raw []byte) error {
 		text := neutral.Word(raw)
 		*b = blocks{{Type: "text", Text: &text}}
 	case '[':
-		var list []block
-		if err := json.Unmarshal(raw, &list); err != nil {
+		list, err := neutral.List(raw, fastBlock)
+		if err != nil {
 			return err
 		}
 		*b = list
@@ -89,6 +90,37 @@ func (b *blocks) UnmarshalJSON(raw []byte) error {
 		return &dialect.RequestError{Param: "content", Offset: -1, Message: "The field content must be a string or a list of blocks."}
 	}
 	return nil
+}
+
+func fastBlock(raw []byte, b *block) bool {
+	var input, cache, content []byte
+	ok := neutral.Members(raw, func(key []byte) neutral.Member {
+		switch string(key) {
+		case "type":
+			return neutral.Member{Text: &b.Type}
+		case "text":
+			return neutral.Member{Some: &b.Text}
+		case "thinking":
+			return neutral.Member{Some: &b.Thinking}
+		case "signature":
+			return neutral.Member{Text: &b.Signature}
+		case "id":
+			return neutral.Member{Text: &b.ID}
+		case "name":
+			return neutral.Member{Text: &b.Name}
+		case "tool_use_id":
+			return neutral.Member{Text: &b.ToolUseID}
+		case "input":
+			return neutral.Member{Raw: &input}
+		case "cache_control":
+			return neutral.Member{Raw: &cache}
+		case "content":
+			return neutral.Member{Raw: &content}
+		}
+		return neutral.Member{}
+	})
+	b.Input, b.CacheControl = bytes.Clone(input), bytes.Clone(cache)
+	return ok && (content == nil || b.Content.UnmarshalJSON(content) == nil)
 }
 
 // block is any content block.

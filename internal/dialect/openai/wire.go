@@ -150,7 +150,9 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	case '"':
 		c.parts, c.plain = []contentPart{{Type: "text", Text: neutral.Word(raw)}}, true
 	case '[':
-		return json.Unmarshal(raw, &c.parts)
+		var err error
+		c.parts, err = neutral.List(raw, fastPart)
+		return err
 	case 'n':
 	default:
 		return &dialect.RequestError{Param: "messages", Offset: -1, Message: "The content of a message must be a string or a list of parts."}
@@ -163,6 +165,18 @@ func (c *content) MarshalJSON() ([]byte, error) {
 		return dialect.AppendString(nil, c.parts[0].Text), nil
 	}
 	return neutral.Encode(c.parts), nil
+}
+
+func fastPart(raw []byte, p *contentPart) bool {
+	return neutral.Members(raw, func(key []byte) neutral.Member {
+		switch string(key) {
+		case "type":
+			return neutral.Member{Text: &p.Type}
+		case "text":
+			return neutral.Member{Text: &p.Text}
+		}
+		return neutral.Member{}
+	})
 }
 
 type contentPart struct {

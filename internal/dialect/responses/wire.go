@@ -78,8 +78,8 @@ func (l *items) UnmarshalJSON(raw []byte) error {
 		text := neutral.Word(raw)
 		*l = items{{Type: "message", Role: "user", Content: contents{{Type: "input_text", Text: &text}}}}
 	case '[':
-		var list []item
-		if err := json.Unmarshal(raw, &list); err != nil {
+		list, err := neutral.List(raw, fastItem)
+		if err != nil {
 			return err
 		}
 		*l = list
@@ -106,6 +106,35 @@ type item struct {
 	EncryptedContent string   `json:"encrypted_content,omitempty"`
 }
 
+func fastItem(raw []byte, it *item) bool {
+	var content, output []byte
+	return neutral.Members(raw, func(key []byte) neutral.Member {
+		switch string(key) {
+		case "type":
+			return neutral.Member{Text: &it.Type}
+		case "id":
+			return neutral.Member{Text: &it.ID}
+		case "status":
+			return neutral.Member{Text: &it.Status}
+		case "role":
+			return neutral.Member{Text: &it.Role}
+		case "call_id":
+			return neutral.Member{Text: &it.CallID}
+		case "name":
+			return neutral.Member{Text: &it.Name}
+		case "arguments":
+			return neutral.Member{Some: &it.Arguments}
+		case "input":
+			return neutral.Member{Some: &it.Input}
+		case "content":
+			return neutral.Member{Raw: &content}
+		case "output":
+			return neutral.Member{Raw: &output}
+		}
+		return neutral.Member{}
+	}) && (content == nil || it.Content.UnmarshalJSON(content) == nil) && (output == nil || it.Output.UnmarshalJSON(output) == nil)
+}
+
 // contents is a list of pieces, in JSON also a string that stands for one text.
 type contents []piece
 
@@ -115,8 +144,8 @@ func (c *contents) UnmarshalJSON(raw []byte) error {
 		text := neutral.Word(raw)
 		*c = contents{{Type: "input_text", Text: &text}}
 	case '[':
-		var list []piece
-		if err := json.Unmarshal(raw, &list); err != nil {
+		list, err := neutral.List(raw, fastPiece)
+		if err != nil {
 			return err
 		}
 		*c = list
@@ -126,6 +155,18 @@ func (c *contents) UnmarshalJSON(raw []byte) error {
 		*c = contents{{Type: "input_text", Text: &text}}
 	}
 	return nil
+}
+
+func fastPiece(raw []byte, p *piece) bool {
+	return neutral.Members(raw, func(key []byte) neutral.Member {
+		switch string(key) {
+		case "type":
+			return neutral.Member{Text: &p.Type}
+		case "text":
+			return neutral.Member{Some: &p.Text}
+		}
+		return neutral.Member{}
+	})
 }
 
 // piece is a part of a message, of a summary or of a tool's output.
