@@ -68,6 +68,7 @@ func rows() []row {
 		{ids: []string{"cpu-chat", "cpu-stream", "cpu-agent", "cpu-burst"}, make: (*bench).cpu},
 		{ids: []string{"ttft"}, make: (*bench).ttft},
 		{ids: []string{"dispatch"}, make: (*bench).dispatch},
+		{ids: translateIDs(), make: (*bench).translate},
 		{ids: []string{"restart"}, own: true, make: (*bench).restart},
 		{ids: []string{"fault-429", "fault-500", "fault-hang"}, own: true, make: (*bench).faults},
 	}

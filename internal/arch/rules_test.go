@@ -46,7 +46,9 @@ const leafHeight = 3
 
 // importedBy lists packages that only these may import outside tests.
 var importedBy = map[string][]string{
-	"internal/lab": {"cmd/", "internal/lab/", "internal/gateway/gatewaytest", "bench/"},
+	"internal/lab":                 {"cmd/", "internal/lab/", "internal/gateway/gatewaytest", "bench/"},
+	"internal/dialect/sample":      {"bench/"},
+	"internal/dialect/dialecttest": {},
 	// A world for tests of the client API.
 	"internal/gateway/gatewaytest": {},
 }

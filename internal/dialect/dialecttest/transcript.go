@@ -25,7 +25,16 @@ var update = flag.Bool("update", false, "write what the transcripts give into th
 // Transcripts judges what is in testdata/*.txtar. In an archive the comment says what it shows;
 // NAME.sse is a stream and NAME.json a complete body, each followed by NAME.want. Files whose
 // names begin with "count-" answer a count of tokens, those with "other-" an unknown call.
+//
+// A folder in a name is the path below /v1/ that was asked: "embeddings/x.json".
 func Transcripts(t *testing.T, d dialect.Dialect) {
+	t.Helper()
+	Archives(t, func(t *testing.T, given txtar.File) (string, bool) { return transcript(t, d, given), true })
+}
+
+// Archives compares what becomes of the files in testdata/*.txtar with the files behind them, called
+// NAME.want, and writes those where the flag -update is given. become reports false for a file that others are read with, which has none.
+func Archives(t *testing.T, become func(*testing.T, txtar.File) (string, bool)) {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -41,11 +50,15 @@ func Transcripts(t *testing.T, d dialect.Dialect) {
 			var out []txtar.File
 			for i := 0; i < len(archive.Files); i++ {
 				given, want := archive.Files[i], ""
+				got, ok := become(t, given)
+				if !ok {
+					out = append(out, given)
+					continue
+				}
 				if i+1 < len(archive.Files) && strings.HasSuffix(archive.Files[i+1].Name, ".want") {
 					i++
 					want = string(archive.Files[i].Data)
 				}
-				got := transcript(t, d, given)
 				name, _, _ := strings.Cut(given.Name, ".")
 				out = append(out, given, txtar.File{Name: name + ".want", Data: []byte(got)})
 				if diff := cmp.Diff(want, got); diff != "" && !*update {
@@ -65,7 +78,14 @@ func Transcripts(t *testing.T, d dialect.Dialect) {
 func transcript(t *testing.T, d dialect.Dialect, given txtar.File) string {
 	t.Helper()
 	req := &dialect.Request{}
+	folder, _, named := strings.Cut(given.Name, "/")
 	switch {
+	case named:
+		asked, err := d.ReadRequest("/v1/"+folder, []byte(`{"model":"m"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req = asked
 	case strings.HasPrefix(given.Name, "count-"):
 		req.Operation = dialect.OpCount
 	case strings.HasPrefix(given.Name, "other-"):

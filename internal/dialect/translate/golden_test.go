@@ -3,20 +3,16 @@ package translate
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/dialecttest"
 )
-
-var update = flag.Bool("update", false, "write what the transcripts give into them")
 
 // TestTranscripts translates what is in testdata. A file's name says what it is:
 // NAME.FROM.TO.request is a client's body in FROM for an upstream of TO, .answer and .stream are what
@@ -24,45 +20,21 @@ var update = flag.Bool("update", false, "write what the transcripts give into th
 // NAME.asked is what the answers and streams behind it were asked by, in every dialect.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out []txtar.File
-			question := []byte(`{"model":"m-1","messages":[{"role":"user","content":"q"}],"input":"q","max_tokens":5,"contents":[{"parts":[{"text":"q"}]}]}`)
-			for i := 0; i < len(archive.Files); i++ {
-				given, want := archive.Files[i], ""
-				if strings.HasSuffix(given.Name, ".asked") {
-					question = given.Data
-					out = append(out, given)
-					continue
-				}
-				if i+1 < len(archive.Files) && strings.HasSuffix(archive.Files[i+1].Name, ".want") {
-					i++
-					want = string(archive.Files[i].Data)
-				}
-				got := transcript(t, question, given)
-				name, _, _ := strings.Cut(given.Name, ".")
-				out = append(out, given, txtar.File{Name: name + ".want", Data: []byte(got)})
-				if diff := cmp.Diff(want, got); diff != "" && !*update {
-					t.Errorf("%s:\n%s", given.Name, diff)
-				}
-			}
-			if *update {
-				archive.Files = out
-				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	question := map[*testing.T][]byte{} // by archive
+	var mu sync.Mutex
+	dialecttest.Archives(t, func(t *testing.T, given txtar.File) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.HasSuffix(given.Name, ".asked") {
+			question[t] = given.Data
+			return "", false
+		}
+		asked := question[t]
+		if asked == nil {
+			asked = []byte(`{"model":"m-1","messages":[{"role":"user","content":"q"}],"input":"q","max_tokens":5,"contents":[{"parts":[{"text":"q"}]}]}`)
+		}
+		return transcript(t, asked, given), true
+	})
 }
 
 func transcript(t *testing.T, question []byte, given txtar.File) string {
