@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -39,4 +40,26 @@ func (c *Config) Hide(text string) string {
 		text = strings.ReplaceAll(text, secret, redacted)
 	}
 	return text
+}
+
+// shortestEchoed is the length from which a secret is looked for in headers, in bytes. Shorter values of
+// `headers:`, such as a region, are words that an answer may have of its own.
+const shortestEchoed = 8
+
+// HideEchoes puts "[redacted]" in place of what Authorize has sent wherever an answer's headers repeat it.
+func (c *Connection) HideEchoes(h http.Header) {
+	for _, values := range h {
+		for i := range values {
+			hideEcho(&values[i], c.Key.Reveal())
+			for _, own := range c.provider.Headers {
+				hideEcho(&values[i], own.Value.Reveal())
+			}
+		}
+	}
+}
+
+func hideEcho(value *string, secret string) {
+	if len(secret) >= shortestEchoed && strings.Contains(*value, secret) {
+		*value = strings.ReplaceAll(*value, secret, redacted)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"omniroute/internal/gateway/gatewaytest"
 	"omniroute/internal/lab"
+	"omniroute/resilience"
 )
 
 const guarded = `
@@ -272,6 +273,9 @@ func TestSecretsStayInside(t *testing.T) {
 	t.Parallel()
 	echo := raw(func(w http.ResponseWriter, flush func(), r *http.Request) {
 		key := r.Header.Get("Authorization")
+		for _, name := range []string{"X-Echo", "Location", "Retry-After", "X-Request-Id", "X-Ratelimit-Key", "Content-Language"} {
+			w.Header().Set(name, "was "+key+" "+r.Header.Get("X-Team"))
+		}
 		switch r.Header.Get("X-Way") {
 		case "0":
 			w.Header().Set("Content-Type", "application/json")
@@ -285,9 +289,14 @@ func TestSecretsStayInside(t *testing.T) {
 		case "3":
 			w.WriteHeader(500)
 			io.WriteString(w, "<html>"+key)
+		case "4":
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`)
+		case "5":
+			io.WriteString(w, hello+gap+`data: {"choices":[{"delta":{},"finish_reason":"stop"}]}`+gap)
 		}
 	})
-	w := gatewaytest.Start(t, gatewaytest.Setup{Sockets: true, Handlers: map[string]http.Handler{"e": echo}, Providers: []lab.Options{{Name: "p", Faulty: true}},
+	w := gatewaytest.Start(t, gatewaytest.Setup{Sockets: true, Handlers: map[string]http.Handler{"e": echo}, Providers: []lab.Options{{Name: "p", Faulty: true, Keys: map[string]string{"secret-upstream-2": "k2"}}},
 		Config: `
 store: "memory:"
 client_keys: [client-key-1]
@@ -302,11 +311,12 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 300ms, answer_timeout: 
 			fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":"the-prompt"}]}`, model, stream)))
 		req.Header.Set("Authorization", "Bearer client-key-1")
 		req.Header.Set("X-Way", way)
+		w.Engine.Reset(resilience.Key{}, true) // so that this one reaches its upstream too
 		a := w.Do(req)
 		fmt.Fprintln(&out, a.Status, a.Header, a.Body)
 	}
-	for way := range 4 {
-		do("e/m", fmt.Sprint(way), way == 2)
+	for way := range 6 {
+		do("e/m", fmt.Sprint(way), way == 2 || way == 5)
 	}
 	for _, f := range lab.Faults() {
 		name := f.Name
@@ -315,6 +325,9 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 300ms, answer_timeout: 
 		}
 		do("p/"+name, "", true)
 		do("p/"+name, "", false)
+	}
+	if n := strings.Count(out.String(), "[redacted]"); n < 6 {
+		t.Errorf("only %d answers repeat a key: this shows little", n)
 	}
 	fmt.Fprintf(&out, "%+v\n%s\n%+v", w.Stories(), w.Logged(), w.Engine.Status())
 	fmt.Fprintf(&out, "%+v", w.Engine.Events(1000))

@@ -144,6 +144,7 @@ func (c *call) reach() resilience.Verdict {
 		return c.judge(c.phaseNow(), nil, err)
 	}
 	c.resp, c.status, c.src = resp, resp.StatusCode, resp.Body
+	c.up.Connection.HideEchoes(resp.Header)
 	c.phase.Store(uint32(classify.PhaseBody))
 	v := c.read()
 	if v.Scope != resilience.ScopeNone {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"omniroute/failover"
@@ -25,7 +26,7 @@ func (x *exchange) giveUp() {
 	rep := x.handle.Report(time.Now())
 	out := x.errorReport(rep)
 	x.story.Status, x.story.Skipped = x.Dialect.ErrorStatus(out), slices.Concat(x.unfit, rep.Skipped)
-	x.story.Code = out.Code
+	x.story.Code = storyCode(out.Code)
 	if x.stopped != nil {
 		x.w.Header()["X-Should-Retry"] = []string{"false"} // official clients repeat a 5xx by themselves
 	}
@@ -178,6 +179,19 @@ func (x *exchange) requestFault(out *dialect.ErrorReport, first *failover.Record
 	default:
 		out.Status = http.StatusBadRequest
 	}
+}
+
+// storyCode is what the story and the log say of an error's code: the code, unless an upstream has put
+// prose in its place, which may repeat the prompt.
+func storyCode(code string) string {
+	const longest = 64
+	prose := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.' || r == ':')
+	}
+	if len(code) > longest || strings.ContainsFunc(code, prose) {
+		return dialect.CodeUpstreamError
+	}
+	return code
 }
 
 // WriteError writes an error answer. With retry it carries the headers that tell clients when to
