@@ -106,6 +106,8 @@ Keep asking, and watch what happens in a second terminal:
 
   %[3]s
 
+or in a browser: %[1]s/dashboard
+
 Or ask for a failure by its name, as the model: fault/429, fault/500, fault/hang, fault/cut, fault/empty.
 GET %[1]s/v1/models lists them all. Ctrl-C ends the demo.
 

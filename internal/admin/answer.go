@@ -38,7 +38,8 @@ func notAllowed(w http.ResponseWriter, r *http.Request, methods map[string]handl
 	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "%s does not take %s; send %s", r.URL.Path, shown(r.Method), allowed)
 }
 
-func writeError(w http.ResponseWriter, err error) {
+// WriteError answers with an error: a *Problem as it is, any other as a bug.
+func WriteError(w http.ResponseWriter, err error) {
 	var p *Problem
 	if !errors.As(err, &p) {
 		p = refuse(http.StatusInternalServerError, "internal", "%v", err)

@@ -8,9 +8,9 @@ import (
 	"omniroute/internal/loopback"
 )
 
-// authorize returns nil when the request may come in: with the token where one is set, else from
+// Authorize returns nil when the request may come in: with the token where one is set, else from
 // this machine and by nobody else's wish.
-func authorize(r *http.Request, cfg *config.Config) error {
+func Authorize(r *http.Request, cfg *config.Config) error {
 	if !cfg.AdminToken.Empty() {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if strings.EqualFold(scheme, "bearer") && cfg.AdminToken.Matches(strings.TrimSpace(token)) {

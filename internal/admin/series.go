@@ -31,7 +31,7 @@ type Traffic struct {
 	// that ended in the middle.
 	Failed   uint64 `json:"failed"`
 	Canceled uint64 `json:"canceled"`
-	// Recovered were answered after a failed attempt, which made them wait DelayMs in all.
+	// Recovered were answered after a failed attempt or a wait for a target, which cost them DelayMs in all.
 	Recovered uint64 `json:"recovered"`
 	DelayMs   int64  `json:"delay_ms"`
 	Attempts  uint64 `json:"attempts"`

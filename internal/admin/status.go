@@ -18,9 +18,12 @@ type Status struct {
 	Waiting int `json:"waiting"`
 }
 
+// Status returns what GET /admin/v1/status answers.
+func (a *Admin) Status() Status {
+	return Status{Version: a.o.Version, Status: a.engine.Status(), Cluster: "single", Waiting: a.o.Runner.Waiting()}
+}
+
 func (a *Admin) status(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, Status{
-		Version: a.o.Version, Status: a.engine.Status(), Cluster: "single", Waiting: a.o.Runner.Waiting(),
-	})
+	writeJSON(w, http.StatusOK, a.Status())
 	return nil
 }

@@ -134,6 +134,10 @@ func (a *Admin) attempts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// Stories calls f with the requests that are remembered, newest first, until it returns false. f must
+// not change what it gets.
+func (a *Admin) Stories(f func(telemetry.Story) bool) { a.stories.each(f) }
+
 func (a *Admin) request(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	var found *telemetry.Story

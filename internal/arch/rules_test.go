@@ -34,10 +34,11 @@ var heights = map[string]int{
 	"internal/config": 5, "internal/telemetry": 5,
 	"internal/route":   6,
 	"internal/relay":   7,
-	"internal/gateway": 8, "internal/admin": 8, "internal/dashboard": 8, "internal/livecheck": 8,
-	"internal/server": 9,
-	"internal/lab":    9, "internal/gateway/gatewaytest": 10,
-	"cmd": 10, "bench": 11,
+	"internal/gateway": 8, "internal/admin": 8, "internal/livecheck": 8,
+	"internal/dashboard": 9,
+	"internal/server":    10,
+	"internal/lab":       10, "internal/gateway/gatewaytest": 11,
+	"cmd": 11, "bench": 12,
 }
 
 // leafHeight is above the library and below everything else, so a helper may be imported by every

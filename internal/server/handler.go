@@ -38,6 +38,10 @@ func (m *Main) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.admin.ServeHTTP(w, r)
 		return
 	}
+	if path == "/dashboard" || strings.HasPrefix(path, "/dashboard/") {
+		m.dashboard.ServeHTTP(w, r)
+		return
+	}
 	if path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		if m.scrapes != nil {
 			writePlain(w, http.StatusNotFound, `{"error":"metrics have an address of their own here (metrics_listen)"}`)

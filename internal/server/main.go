@@ -15,6 +15,7 @@ import (
 	"omniroute/failover"
 	"omniroute/internal/admin"
 	"omniroute/internal/config"
+	"omniroute/internal/dashboard"
 	"omniroute/internal/gateway"
 	"omniroute/internal/route"
 	"omniroute/internal/telemetry"
@@ -44,14 +45,15 @@ type Main struct {
 	cut      context.CancelCauseFunc // ends what still runs
 	scrapes  *scrapes                // nil when /metrics is on listener
 
-	store   *lateStore
-	engine  *resilience.Engine
-	runner  *failover.Runner
-	gateway *gateway.Gateway
-	admin   *admin.Admin
-	metrics *telemetry.Metrics
-	watch   *watcher
-	unknown *classify.Samples
+	store     *lateStore
+	engine    *resilience.Engine
+	runner    *failover.Runner
+	gateway   *gateway.Gateway
+	admin     *admin.Admin
+	dashboard *dashboard.Dashboard
+	metrics   *telemetry.Metrics
+	watch     *watcher
+	unknown   *classify.Samples
 
 	router     atomic.Pointer[route.Router]
 	classifier atomic.Pointer[classify.Classifier]
@@ -150,6 +152,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
 	})
 	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Unknown: m.unknown, Ready: m.ready, Logger: m.log})
+	m.dashboard = dashboard.New(dashboard.Options{Admin: m.admin, Config: m.Config, Logger: m.log})
 	m.gateway = gateway.New(gateway.Options{
 		Router: m.router.Load, Classifier: m.classifier.Load, Runner: m.runner, Logger: m.log,
 		Observe: func(s telemetry.Story) {

@@ -65,6 +65,7 @@ func (m *Main) stop(ctx context.Context) (cut int, err error) {
 	}
 	m.gateway.Drain()
 	m.admin.Close()
+	m.dashboard.Close()
 	// The listener stays open meanwhile, so that who asks is told to go elsewhere.
 	n, idle := m.requests.running()
 	if n > 0 {
@@ -117,6 +118,7 @@ func (m *Main) abandon(polite bool) error {
 	}
 	if m.admin != nil {
 		m.admin.Close()
+		m.dashboard.Close()
 	}
 	if m.engine != nil {
 		flush, cancel := context.WithTimeout(context.Background(), flushTime)

@@ -13,6 +13,9 @@ const (
 	SeriesSpan = time.Hour
 
 	steps = int64(SeriesSpan / SeriesStep)
+
+	// noticed is the shortest delay before the first attempt that counts as a wait.
+	noticed = 20 * time.Millisecond
 )
 
 // Counts are what became of the requests that ended in some span of time.
@@ -20,8 +23,8 @@ type Counts struct {
 	// Requests are all; Failed those that the client saw fail through no fault of its own: a 5xx, a
 	// 429, or an answer that ended in the middle. Canceled are those whose client left.
 	Requests, Failed, Canceled uint64
-	// Recovered are requests that were answered by a later attempt than the first; Delay is how much
-	// later that attempt was dispatched, for all of them together.
+	// Recovered are requests that were answered after a failed attempt or a wait for a target; Delay
+	// is how long after the request came the attempt that answered was dispatched, for all of them together.
 	Recovered uint64
 	Delay     time.Duration
 	// Attempts are all upstream calls, Wasted those that failed.
@@ -121,10 +124,11 @@ func countsOf(s *Story) Counts {
 		c.Canceled = 1
 	case s.Broke != "" || s.Status == 429 || s.Status >= 500:
 		c.Failed = 1
-	case answered && c.Wasted > 0:
+	case answered:
 		for i := range s.Attempts {
-			if a := &s.Attempts[i]; a.Outcome == failover.OutcomeAnswered {
-				c.Recovered, c.Delay = 1, max(a.At.Sub(s.At), 0)
+			a := &s.Attempts[i]
+			if delay := max(a.At.Sub(s.At), 0); a.Outcome == failover.OutcomeAnswered && (c.Wasted > 0 || delay >= noticed) {
+				c.Recovered, c.Delay = 1, delay
 			}
 		}
 	}

@@ -23,6 +23,13 @@ func recovered(at time.Time) Story {
 	return s
 }
 
+// waitedFor is the story of a request that found its target out and waited 300 ms for it.
+func waitedFor() Story {
+	s := answered()
+	s.Attempts = []failover.Record{{Key: large, At: begin.Add(300 * time.Millisecond), Outcome: failover.OutcomeAnswered, Status: 200}}
+	return s
+}
+
 func TestSeriesCounts(t *testing.T) {
 	t.Parallel()
 	s := NewSeries()
@@ -32,17 +39,17 @@ func TestSeriesCounts(t *testing.T) {
 		return x
 	}
 	for _, story := range []Story{
-		answered(), recovered(begin), ended(503, ""), ended(429, ""), ended(200, "cut"),
+		answered(), recovered(begin), waitedFor(), ended(503, ""), ended(429, ""), ended(200, "cut"),
 		ended(499, ""), ended(400, ""), // neither is a failure that anybody but the client made
 	} {
 		s.Observe(story)
 	}
 	c, loads := s.Total(begin.Add(2*time.Second), time.Minute)
 	c.FirstContent = Spread{}
-	if diff := cmp.Diff(Counts{Requests: 7, Failed: 3, Canceled: 1, Recovered: 1, Delay: 500 * time.Millisecond, Attempts: 8, Wasted: 1}, c, cmp.AllowUnexported(Spread{})); diff != "" {
+	if diff := cmp.Diff(Counts{Requests: 8, Failed: 3, Canceled: 1, Recovered: 2, Delay: 800 * time.Millisecond, Attempts: 9, Wasted: 1}, c, cmp.AllowUnexported(Spread{})); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]Load{"acme": {Attempts: 7, Wasted: 1}, "beta": {Attempts: 1}}, loads); diff != "" {
+	if diff := cmp.Diff(map[string]Load{"acme": {Attempts: 8, Wasted: 1}, "beta": {Attempts: 1}}, loads); diff != "" {
 		t.Error(diff)
 	}
 }
