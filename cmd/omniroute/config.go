@@ -12,6 +12,7 @@ import (
 
 	"omniroute/internal/config"
 	"omniroute/internal/livecheck"
+	"omniroute/internal/route"
 	"omniroute/internal/server"
 	"omniroute/store/sqlite"
 )
@@ -51,7 +52,7 @@ func checkCommand() *cobra.Command {
 }
 
 func checkLive(c *cobra.Command, cfg *config.Config) error {
-	rules, err := server.Classifier(cfg)
+	rules, err := route.Classifier(cfg)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"omniroute/classify"
+	"omniroute/internal/route"
 	"omniroute/internal/server"
 	"omniroute/resilience"
 )
@@ -93,7 +94,7 @@ func classifier(file string) (*classify.Classifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return server.Classifier(cfg)
+	return route.Classifier(cfg)
 }
 
 // writeVerdict prints a verdict for people.

@@ -36,8 +36,8 @@ var heights = map[string]int{
 	"internal/relay":   7,
 	"internal/gateway": 8, "internal/admin": 8, "internal/livecheck": 8,
 	"internal/dashboard": 9,
-	"internal/server":    10,
-	"internal/lab":       10, "internal/gateway/gatewaytest": 11,
+	"internal/server":    10, "transport": 10,
+	"internal/lab": 10, "internal/gateway/gatewaytest": 11,
 	"cmd": 11, "bench": 12,
 }
 

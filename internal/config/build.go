@@ -213,7 +213,7 @@ func (b *builder) index() {
 	}
 	for _, p := range c.Providers {
 		for _, m := range p.Models {
-			c.listed[m.ID] = append(c.listed[m.ID], c.target(p, m.ID))
+			c.listed[m.ID] = append(c.listed[m.ID], c.Target(p, m.ID))
 			c.names = append(c.names, m.ID, p.ID+"/"+m.ID)
 		}
 	}

@@ -222,7 +222,7 @@ func (b *builder) target(n *node, combos *node) (Target, bool) {
 			}
 			b.warnf(n, "the provider %s lists its models, and %s is none of them%s", id, quote(model), didYouMean(model, names))
 		}
-		return b.cfg.target(p, model), true
+		return b.cfg.Target(p, model), true
 	}
 	return Target{}, false
 }

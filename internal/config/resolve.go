@@ -65,24 +65,26 @@ func (c *Config) ResolveFor(d catalog.Dialect, name string) (Resolution, error) 
 	}
 	if id, model, ok := strings.Cut(name, "/"); ok && model != "" {
 		if p := c.providers[id]; p != nil {
-			return c.implicit(name, MeansTarget, c.target(p, model)), nil
+			return c.Implicit(name, MeansTarget, c.Target(p, model)), nil
 		}
 	}
 	if targets := c.listed[name]; len(targets) > 0 {
-		return c.implicit(name, MeansListed, targets...), nil
+		return c.Implicit(name, MeansListed, targets...), nil
 	}
 	if name != "" {
 		if owners := c.owners(name); len(owners) > 0 {
-			return c.implicit(name, MeansOwner, owners...), nil
+			return c.Implicit(name, MeansOwner, owners...), nil
 		}
 		if only := c.only(d); only != nil {
-			return c.implicit(name, MeansOnly, c.target(only, name)), nil
+			return c.Implicit(name, MeansOnly, c.Target(only, name)), nil
 		}
 	}
 	return Resolution{}, &NotFoundError{name, nearest(name, c.names, 3)}
 }
 
-func (c *Config) implicit(name string, means Means, targets ...Target) Resolution {
+// Implicit returns what a name stands for that is no combo of the file: its targets, tried in their order, with
+// the general settings.
+func (c *Config) Implicit(name string, means Means, targets ...Target) Resolution {
 	combo := &Combo{Name: name, Strategy: Priority, Targets: slices.Clip(targets), Relay: c.Relay}
 	for _, t := range targets {
 		combo.Entries = append(combo.Entries, Entry{Target: t, Weight: 1})
@@ -108,7 +110,7 @@ func (c *Config) owners(name string) []Target {
 			targets = targets[:0]
 		}
 		longest, connected = length, has
-		targets = append(targets, c.target(p, name))
+		targets = append(targets, c.Target(p, name))
 	}
 	return targets
 }
@@ -135,8 +137,8 @@ func (c *Config) only(d catalog.Dialect) *Provider {
 	return connected[0]
 }
 
-// target returns the target of a model of a provider outside of any combo.
-func (c *Config) target(p *Provider, model string) Target {
+// Target returns the target of a model of a provider outside of any combo.
+func (c *Config) Target(p *Provider, model string) Target {
 	t := Target{Provider: p, Model: model}
 	t.FirstTokenTimeout, t.AnswerTimeout = c.timeouts(p, model)
 	if m := p.Model(model); m != nil {

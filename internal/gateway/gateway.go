@@ -34,6 +34,10 @@ type Options struct {
 	Router     func() *route.Router
 	Classifier func() *classify.Classifier
 	Runner     *failover.Runner
+	// Resolve replaces the router's reading of a model's name in requests. Nil: the router's.
+	Resolve func(d catalog.Dialect, model string) (*route.Route, error)
+	// Trusted says that only this program asks: neither keys nor origins are looked at.
+	Trusted bool
 	// Observe is told the story of each request at its end.
 	Observe func(telemetry.Story)
 	// Logger gets one line a request. Defaults to slog.Default.
@@ -125,10 +129,10 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusUpgradeRequired, Message: "WebSockets are not served here; use HTTP."})
 	case r.URL.Path == helloPath:
 		return false
-	case g.fromPage(r):
+	case !g.o.Trusted && g.fromPage(r):
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusForbidden,
 			Message: "A web page asks, or the gateway is asked under a foreign name. Without client keys only programs on this machine may ask, as localhost or 127.0.0.1; set client_keys in the gateway's configuration."})
-	case !g.o.Router().Config().ClientAllowed(presentedKey(r)):
+	case !g.o.Trusted && !g.o.Router().Config().ClientAllowed(presentedKey(r)):
 		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeInvalidAPIKey,
 			Message: "This gateway does not know the key; send one of its client keys as \"Authorization: Bearer KEY\"."})
 	case g.draining.Load():
@@ -182,7 +186,11 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 	if d == response {
 		name, pinned = g.pinned(responses.PreviousID(body.B), name)
 	}
-	to, err := router.Resolve(catalog.Dialect(d.Name()), name)
+	resolve := router.Resolve
+	if g.o.Resolve != nil {
+		resolve = g.o.Resolve
+	}
+	to, err := resolve(catalog.Dialect(d.Name()), name)
 	if err != nil {
 		body.Release()
 		g.fail(w, r, refusal(err))

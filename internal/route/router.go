@@ -139,6 +139,18 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 	return r, nil
 }
 
+// Implicit returns the route of a list of targets, tried in their order, that stands for a name which the
+// configuration does not know. The same name must always come with the same targets.
+func (r *Router) Implicit(d catalog.Dialect, name string, targets []config.Target) (*Route, error) {
+	key := asked{d, name}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if route, ok := r.onDemand.get(key); ok {
+		return route, nil
+	}
+	return r.demand(key, r.cfg.Implicit(name, config.MeansListed, targets...))
+}
+
 // fixedNames lists every name that the configuration writes down: combos, models as clients may
 // ask for them, and the targets of combos.
 func fixedNames(cfg *config.Config) []string {
@@ -189,9 +201,13 @@ func (r *Router) Resolve(d catalog.Dialect, name string) (*Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each begins its turns elsewhere: many names that are asked for once must not all meet the
-	// first connection.
-	route, err := r.compile(d, res, func(node string) *atomic.Uint64 { return r.turns.find(node, r.compiled) })
+	return r.demand(key, res)
+}
+
+// demand compiles a route that was not foreseen. Each begins its turns elsewhere: many names that
+// are asked for once must not all meet the first connection.
+func (r *Router) demand(key asked, res config.Resolution) (*Route, error) {
+	route, err := r.compile(key.dialect, res, func(node string) *atomic.Uint64 { return r.turns.find(node, r.compiled) })
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (m *Main) Start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := Classifier(cfg)
+	c, err := route.Classifier(cfg)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"omniroute/internal/config"
 	"omniroute/internal/lab"
+	"omniroute/internal/route"
 	"omniroute/resilience"
 )
 
@@ -183,7 +184,7 @@ error_rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Classifier(cfg); err != nil {
+	if _, err := route.Classifier(cfg); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -40,7 +40,7 @@ func (m *Main) reload() error {
 	if err := m.guarded(cfg); err != nil {
 		return err
 	}
-	c, err := Classifier(cfg)
+	c, err := route.Classifier(cfg)
 	if err != nil {
 		return err
 	}
