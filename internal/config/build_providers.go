@@ -164,6 +164,22 @@ func (b *builder) baseURL(n *node) string {
 	return ""
 }
 
+// price reads what a model costs, nil where the file does not say.
+func (b *builder) price(n *node) *catalog.Price {
+	if !n.ok() {
+		return nil
+	}
+	var p catalog.Price
+	b.number(n.get("input"), &p.Input)
+	p.Cached = p.Input
+	b.number(n.get("cached_input"), &p.Cached)
+	b.number(n.get("output"), &p.Output)
+	if cached := n.get("cached_input"); cached.ok() && p.Cached > p.Input {
+		b.errorf(cached, "what was cached costs more than what was not; write at most %v, the price of input", p.Input)
+	}
+	return &p
+}
+
 func (b *builder) models(n *node, p *Provider) {
 	if !n.ok() {
 		return
@@ -176,6 +192,7 @@ func (b *builder) models(n *node, p *Provider) {
 		if item.shape == shapeMap {
 			id = item.get("id")
 			b.int(item.get("context"), &m.Context)
+			m.price = b.price(item.get("price"))
 			b.duration(item.get("first_token_timeout"), &m.firstToken)
 			b.duration(item.get("answer_timeout"), &m.answerTimeout)
 			m.prefill = prefillWay(item.get("prefill"))

@@ -105,9 +105,20 @@ var providerFields = []field{
 var modelFields = []field{
 	{key: "id", spec: spec{kind: kindString}, required: true, doc: "The model's name as the provider has it."},
 	{key: "context", spec: spec{kind: kindInt, min: 1, max: 1e9}, doc: "Its window in tokens, so that a request that is too long for another model can go here.", example: "32000"},
+	{
+		key: "price", spec: spec{kind: kindObject, fields: priceFields},
+		doc:     "What it costs, for the strategy cost. Default: the list price, where that is known.",
+		example: "{input: 1.25, cached_input: 0.125, output: 10}",
+	},
 	{key: "first_token_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "How long it may think before the first content of a stream.", example: "3m"},
 	{key: "answer_timeout", spec: spec{kind: kindDuration, min: positive}, doc: "How long a whole answer may take.", example: "10m"},
 	{key: "prefill", spec: spec{kind: kindEnum, enum: prefillWays()}, doc: "How this model is asked to go on, over the provider's own.", example: "none"},
+}
+
+var priceFields = []field{
+	{key: "input", required: true, spec: spec{kind: kindNumber, max: 1e6}, doc: "US dollars for a million tokens of the prompt.", example: "1.25"},
+	{key: "cached_input", spec: spec{kind: kindNumber, max: 1e6}, doc: "The same for tokens that the provider still had. Default: as input.", example: "0.125"},
+	{key: "output", required: true, spec: spec{kind: kindNumber, max: 1e6}, doc: "The same for tokens of the answer.", example: "10"},
 }
 
 var connectionFields = []field{
@@ -126,7 +137,7 @@ var connectionFields = []field{
 var comboFields = append([]field{
 	{
 		key: "strategy", spec: spec{kind: kindEnum, enum: Strategies()}, def: "priority",
-		doc: "How a target is chosen among those that are eligible: priority goes from top to bottom, round-robin takes turns by weight, weighted draws by weight, least-busy takes the one with the fewest calls in flight, fastest the one that answers soonest, random any. When it fails the next one is chosen in the same way.",
+		doc: "How a target is chosen among those that are eligible: priority goes from top to bottom, round-robin takes turns by weight, weighted draws by weight, least-busy takes the one with the fewest calls in flight, fastest the one that answers soonest, cost the cheapest, random any. When it fails the next one is chosen in the same way.",
 	},
 	{
 		key: "targets", required: true,

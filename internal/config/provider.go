@@ -107,8 +107,20 @@ type Model struct {
 	// Context is its window in tokens, 0 when the file does not say.
 	Context int
 
+	price                     *catalog.Price // nil where the file does not say
 	firstToken, answerTimeout time.Duration
 	prefill                   catalog.PrefillWay // empty: not set here
+}
+
+// PriceOf returns what a model costs: what the file says, else its list price; false where neither is known.
+func (p *Provider) PriceOf(model string) (catalog.Price, bool) {
+	if m := p.Model(model); m != nil && m.price != nil {
+		return *m.price, true
+	}
+	if p.Known == nil {
+		return catalog.Price{}, false
+	}
+	return p.Known.PriceOf(model)
 }
 
 // Header is one request header.

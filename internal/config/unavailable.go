@@ -8,9 +8,7 @@ import "slices"
 var unavailable = []string{
 	"store=redis",
 	"providers.*.connections_strategy=headroom",
-	"providers.*.connections_strategy=cost",
 	"combos.*.strategy=headroom",
-	"combos.*.strategy=cost",
 	"combos.*.keepalive",
 	"combos.*.last_resort",
 }

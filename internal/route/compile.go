@@ -164,6 +164,7 @@ func connections(t config.Target) []*config.Connection {
 func (r *Router) target(d catalog.Dialect, index int, t config.Target, c *config.Connection) failover.Target {
 	speak := spoken(t.Provider, d)
 	key := resilience.Key{Provider: t.Provider.ID, Connection: c.ID, Model: t.Model}
+	price, priced := t.Provider.PriceOf(t.Model)
 	streamed, whole := r.latency.of(t.Provider.ID, t.Model)
 	return failover.Target{
 		Target: r.engine.Target(key), Places: r.places.Of(key),
@@ -171,7 +172,7 @@ func (r *Router) target(d catalog.Dialect, index int, t config.Target, c *config
 		Streamed: streamed, Whole: whole, Pulse: r.pulses.of(key),
 		Data: &Upstream{
 			Provider: t.Provider, Connection: c, Model: t.Model, Dialect: speak, BaseURL: c.BaseURL(speak),
-			RateLimitScope: t.Provider.RateLimitScope, Prefill: c.Prefill(speak, t.Model),
+			RateLimitScope: t.Provider.RateLimitScope, Prefill: c.Prefill(speak, t.Model), Price: price, Priced: priced,
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"omniroute/failover"
+	"omniroute/internal/catalog"
 	"omniroute/internal/config"
 )
 
@@ -32,6 +33,31 @@ var measures = map[config.Strategy]measure{
 		}
 		return 1 - min(max(left, 0), 1)
 	},
+	config.Cost: func(t *failover.Target, a *Asked, _ time.Time) float64 {
+		up := t.Data.(*Upstream)
+		if !up.Priced {
+			return math.NaN()
+		}
+		return a.cost(up.Price)
+	},
+}
+
+// What a request is taken for where nothing is known of it.
+const (
+	usualPrompt = 2000
+	usualOutput = 500
+)
+
+// cost estimates what a request costs, in millionths of a dollar.
+func (a *Asked) cost(p catalog.Price) float64 {
+	prompt, output := float64(a.PromptTokens), float64(usualOutput)
+	if prompt <= 0 {
+		prompt = usualPrompt
+	}
+	if a.MaxOutput > 0 {
+		output = min(output, float64(a.MaxOutput))
+	}
+	return prompt*p.Input + output*p.Output
 }
 
 // What fastest waits for before it looks again at a target that others were preferred to: as long

@@ -11,6 +11,9 @@ import (
 type Asked struct {
 	// Stream says that the client wants a stream.
 	Stream bool
+	// PromptTokens is an estimate of the prompt's size, MaxOutput the most that the answer may have.
+	// 0 where nothing is known.
+	PromptTokens, MaxOutput int64
 }
 
 // Picker chooses the targets of one request: from the top of the plan down, at each node by its

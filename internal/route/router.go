@@ -79,6 +79,9 @@ type Upstream struct {
 	RateLimitScope resilience.Scope
 	// Prefill is how the model is asked to go on from the beginning of an answer.
 	Prefill catalog.Prefill
+	// Price is what the model costs, Priced whether that is known.
+	Price  catalog.Price
+	Priced bool
 }
 
 // New makes the router of a configuration. The engine must be configured with EngineConfig(cfg),
