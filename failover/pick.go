@@ -70,8 +70,8 @@ func (o *Open) Has(i int) bool {
 	return o.marks[i] == isOpen
 }
 
-// Len returns how many targets the plan has.
-func (o *Open) Len() int { return len(o.marks) }
+// Ask returns what the request asks for.
+func (o *Open) Ask() *Ask { return &o.request.ask }
 
 // look asks about a target and those beside it.
 func (o *Open) look(i int) {

@@ -104,6 +104,9 @@ type Attempt struct {
 	call   *call
 }
 
+// Place returns the place of the attempt's target in the plan.
+func (a *Attempt) Place() int { return a.index }
+
 // Start returns when the attempt was dispatched.
 func (a *Attempt) Start() time.Time { return a.start }
 

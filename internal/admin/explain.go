@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"omniroute/failover"
 	"omniroute/internal/catalog"
 	"omniroute/internal/config"
 	"omniroute/internal/route"
@@ -37,7 +38,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	candidates := route.Explain(to, route.Asked{}, time.Now())
+	candidates := route.Explain(to, route.Asked{}, failover.Ask{}, time.Now())
 	nameOneModel(candidates, a.engine.Status())
 	writeJSON(w, http.StatusOK, Explanation{Route: to.Name, Candidates: candidates})
 	return nil

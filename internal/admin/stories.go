@@ -96,9 +96,11 @@ type Request struct {
 	Broke          string               `json:"broke,omitempty"`
 	DurationMs     int64                `json:"duration_ms"`
 	FirstContentMs int64                `json:"first_content_ms"`
-	Usage          *Usage               `json:"usage"` // null where the upstream said nothing
-	Attempts       []Attempt            `json:"attempts"`
-	Skipped        []Skipped            `json:"skipped"`
+	// Session is "home", "new" or "detour" where the request named a session.
+	Session  string    `json:"session,omitempty"`
+	Usage    *Usage    `json:"usage"` // null where the upstream said nothing
+	Attempts []Attempt `json:"attempts"`
+	Skipped  []Skipped `json:"skipped"`
 }
 
 // Usage is what the upstream said of tokens.
@@ -157,7 +159,7 @@ func (a *Admin) request(w http.ResponseWriter, r *http.Request) error {
 func requestOf(s telemetry.Story) Request {
 	q := Request{
 		ID: s.ID, At: resilience.Timestamp{Time: s.At}, Dialect: s.Dialect, Method: s.Method, Path: s.Path, Model: s.Model, Route: s.Route,
-		Stream: s.Stream, Status: s.Status, Code: s.Code, Broke: s.Broke, DurationMs: ms(s.Duration), FirstContentMs: ms(s.FirstContent),
+		Stream: s.Stream, Session: s.Session, Status: s.Status, Code: s.Code, Broke: s.Broke, DurationMs: ms(s.Duration), FirstContentMs: ms(s.FirstContent),
 		Attempts: []Attempt{}, Skipped: []Skipped{},
 	}
 	if u := s.Usage; u.Known {

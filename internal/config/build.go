@@ -21,7 +21,7 @@ type builder struct {
 func (b *builder) build() *Config {
 	n := b.root
 	c := &Config{
-		File: b.src.name, MaxBody: 64 << 20, ShutdownGrace: 30 * time.Second,
+		File: b.src.name, MaxBody: 64 << 20, ShutdownGrace: 30 * time.Second, Affinity: Affinity{nil, time.Hour, 10_000},
 		Listen: Address{"tcp", "127.0.0.1:20128"}, Store: Store{StoreSQLite, fromDir(b.dir, "omniroute.db")},
 		providers: map[string]*Provider{}, combos: map[string]*Combo{}, listed: map[string][]Target{},
 	}
@@ -33,6 +33,7 @@ func (b *builder) build() *Config {
 	}
 	b.duration(n.get("shutdown_grace"), &c.ShutdownGrace)
 
+	b.affinity(n.get("affinity"))
 	c.Relay = defaultRelay()
 	b.relay(n.get("relay"), &c.Relay)
 	c.firstTokenSet = n.get("relay").get("first_token_timeout").ok()
@@ -47,6 +48,25 @@ func (b *builder) build() *Config {
 	b.rules(n.get("error_rules"))
 	b.index()
 	return c
+}
+
+func (b *builder) affinity(n *node) {
+	a := &b.cfg.Affinity
+	b.duration(n.get("forget_after"), &a.ForgetAfter)
+	b.int(n.get("sessions"), &a.Sessions)
+	fields := n.get("fields")
+	if !fields.ok() {
+		return
+	}
+	for _, item := range fields.items {
+		switch {
+		case !item.ok():
+		case slices.Contains(a.Fields, item.text):
+			b.errorf(item, "the field stands in the list twice; remove one")
+		default:
+			a.Fields = append(a.Fields, item.text)
+		}
+	}
 }
 
 // listener reads who may come in from where.

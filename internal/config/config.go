@@ -34,6 +34,9 @@ type Config struct {
 	// ShutdownGrace is how long running requests may take after a stop was asked for. Defaults to 30s.
 	ShutdownGrace time.Duration
 
+	// Affinity says how long sessions stay with the target that knows them.
+	Affinity Affinity
+
 	// Providers and Combos are in the order of the file.
 	Providers []*Provider
 	Combos    []*Combo
@@ -58,6 +61,17 @@ func (c *Config) Provider(id string) *Provider { return c.providers[id] }
 
 // Combo returns the combo of that name, nil when there is none.
 func (c *Config) Combo(name string) *Combo { return c.combos[name] }
+
+// Affinity says what names a session beside the header x-session-id, and how long sessions are remembered.
+type Affinity struct {
+	// Fields are the members of a request's body that name a session, in this order; the first that is
+	// there counts. Empty: only the header does.
+	Fields []string
+	// ForgetAfter is how long a session without a request is remembered. Defaults to 1h.
+	ForgetAfter time.Duration
+	// Sessions is how many are remembered at most. Defaults to 10000.
+	Sessions int
+}
 
 // Store says where the state is kept.
 type Store struct {

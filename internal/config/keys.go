@@ -43,6 +43,10 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "Named lists of targets. Clients ask for a combo as if it were a model.",
 	},
 	{
+		key: "affinity", spec: spec{kind: kindObject, fields: affinityFields},
+		doc: "How long a session stays with the connection that has its prompts cached. A session is named by the header x-session-id, or by a field of the request; without a name there is none.",
+	},
+	{
 		key: "resilience", spec: spec{kind: kindObject, fields: resilienceFields},
 		doc: "When providers, connections and models are taken out of service, and for how long. A provider may have its own resilience, merged over this one key by key.",
 	},
@@ -55,6 +59,21 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "What refusals of your providers mean. They are asked before the built-in rules, in this order; the first that matches counts.",
 	},
 }}
+
+// SessionFields are the members of a request's body that may name a session.
+func SessionFields() []string {
+	return []string{"session_id", "prompt_cache_key", "user", "metadata.user_id"}
+}
+
+var affinityFields = []field{
+	{
+		key: "fields", spec: spec{kind: kindList, elem: &spec{kind: kindEnum, enum: SessionFields()}},
+		doc:     "Which members of a request's body name its session where the header does not; the first that is there counts. Default: none.",
+		example: "[session_id, prompt_cache_key]",
+	},
+	{key: "forget_after", spec: spec{kind: kindDuration, min: positive}, def: "1h", doc: "How long a session without a request is remembered."},
+	{key: "sessions", spec: spec{kind: kindInt, min: 1, max: 1e7}, def: "10000", doc: "How many sessions are remembered at most; a session counts once for each place where something is chosen."},
+}
 
 var providerFields = []field{
 	{

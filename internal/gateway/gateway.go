@@ -196,7 +196,10 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, refusal(err))
 		return
 	}
-	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned, Caller: caller(r)})
+	g.relay.Serve(w, r, &relay.Request{
+		ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned, Caller: caller(r),
+		Session: sessionOf(r, &router.Config().Affinity, body.B),
+	})
 }
 
 // cleanPath bounds what an error repeats of a path.

@@ -73,6 +73,11 @@ func (x *exchange) answerHeaders(c *call) {
 	h["X-Omniroute-Connection"] = v[1:2:2]
 	h["X-Omniroute-Model"] = v[2:3:3]
 	h["X-Omniroute-Attempts"] = v[3:4:4]
+	if x.Session != "" {
+		if x.story.Session = string(x.Route.Served(x.picker, c.attempt.Place(), time.Now())); x.story.Session != "" {
+			h["X-Omniroute-Session"] = []string{x.story.Session}
+		}
+	}
 }
 
 // largeAnswer is an answer that may not fit into the buffers on the way to a slow client.

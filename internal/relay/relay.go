@@ -75,6 +75,8 @@ type Request struct {
 	Pinned resilience.Key
 	// Caller tells the clients of one key from those of another.
 	Caller uint64
+	// Session names the conversation that the request belongs to; empty where none was named.
+	Session string
 }
 
 // exchange is the state of one request.
@@ -87,6 +89,7 @@ type exchange struct {
 	ctx     context.Context // of the client: done when it has left
 	limits  *config.Relay
 	handle  *failover.Handle
+	picker  failover.Picker
 	lasting bool // it makes something that stays (law R10)
 	calls   []*call
 	few     [2]*call // room for calls
@@ -120,9 +123,9 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 		limits: &q.Route.Relay, lasting: lasting(q.Asked), started: time.Now(),
 	}
 	x.calls = x.few[:0]
-	picker := q.Route.Picker(route.Asked{Stream: q.Asked.Stream})
-	defer q.Route.Done(picker)
-	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, picker, q.Asked.Stream).For(x.wants()))
+	x.picker = q.Route.Picker(route.Asked{Stream: q.Asked.Stream, Session: q.Session})
+	defer q.Route.Done(x.picker)
+	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, x.picker, q.Asked.Stream).For(x.wants()))
 	defer x.finish()
 	if x.lasting {
 		x.handle.Single()

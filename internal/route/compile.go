@@ -49,7 +49,7 @@ func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn func(nod
 	b := &planner{
 		r: r, dialect: d, turn: turn, targets: combo.Targets, seen: map[resilience.Key]bool{},
 		plan:  failover.Plan{Name: planName(res), Limits: limits(combo.Relay), Ordered: combo.Strategy == config.Priority},
-		route: &Route{Relay: combo.Relay, Recover: combo.Recover, seed: r.seed},
+		route: &Route{Relay: combo.Relay, Recover: combo.Recover, seed: r.seed, sessions: r.sessions},
 	}
 	if h := combo.Hedge; h != nil {
 		b.plan.Hedge = failover.Hedge{After: h.After, P95: h.After == 0, Share: h.Budget, Ledger: r.ledgers[combo.Name]}
@@ -86,7 +86,7 @@ func (b *planner) combo(c *config.Combo, apart bool) *node {
 	if b.route.nodes == 0 {
 		name = b.plan.Name
 	}
-	n := b.node(c.Strategy, b.path+name)
+	n := b.node(c.Strategy, b.path+name, hash("combo", name))
 	path := b.path
 	b.path += name + " > "
 	for _, e := range c.Entries {
@@ -95,7 +95,7 @@ func (b *planner) combo(c *config.Combo, apart bool) *node {
 			k.id = hash(e.Combo.Name)
 			k.node = b.combo(e.Combo, apart && c.Strategy == config.Priority && e.Combo.Strategy == config.Priority)
 		} else {
-			k.id = hash(e.Target.Name())
+			k.id = hash(e.Target.Name(), connectionID(e.Target))
 			k.node = b.target()
 		}
 		if apart {
@@ -124,7 +124,7 @@ func (b *planner) target() *node {
 		return seen
 	})
 	if len(conns) > 1 {
-		n = b.node(t.Provider.Strategy, b.path+t.Name())
+		n = b.node(t.Provider.Strategy, b.path+t.Name(), hash("connections", t.Name()))
 	}
 	for _, c := range conns {
 		at := len(b.plan.Targets)
@@ -140,8 +140,8 @@ func (b *planner) target() *node {
 }
 
 // node begins a node. Its name is its identity over reloads.
-func (b *planner) node(way config.Strategy, name string) *node {
-	n := &node{id: b.route.nodes, way: way, choose: choosers[way], measure: measures[way], salt: hash(name), turn: b.turn(name)}
+func (b *planner) node(way config.Strategy, name string, place uint64) *node {
+	n := &node{id: b.route.nodes, way: way, choose: choosers[way], measure: measures[way], salt: hash(name), place: place, turn: b.turn(name)}
 	b.route.nodes++
 	return n
 }
@@ -151,6 +151,14 @@ func (b *planner) done(n *node) {
 	if n.way == config.Fastest {
 		n.seen = make([]atomic.Uint64, len(n.kids))
 	}
+}
+
+// connectionID returns the connection that a target is tied to, "" when any will do.
+func connectionID(t config.Target) string {
+	if t.Connection == nil {
+		return ""
+	}
+	return t.Connection.ID
 }
 
 // connections returns those that a combo's target may use.

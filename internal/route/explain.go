@@ -30,9 +30,8 @@ type Candidate struct {
 
 // Explain returns every target in the order in which the next request would try them, and whether
 // it would. It asks the gates and the strategies what a request asks, and changes nothing.
-func Explain(r *Route, a Asked, now time.Time) []Candidate {
+func Explain(r *Route, a Asked, ask failover.Ask, now time.Time) []Candidate {
 	picker := r.Peek(a)
-	var ask failover.Ask
 	order := failover.NewRequest(r.Plan, picker, a.Stream).For(ask).Outlook(now)
 	r.Done(picker)
 	places := r.arrange(order)

@@ -11,19 +11,19 @@ import (
 
 // measure returns what a strategy goes by at a target, the lower the better, and NaN where nothing
 // is known. It reads how things stand and changes nothing.
-type measure func(t *failover.Target, a *Asked, now time.Time) float64
+type measure func(p *Picker, t *failover.Target, now time.Time) float64
 
 // measures are those of the strategies that go by any.
 var measures = map[config.Strategy]measure{
-	config.LeastBusy: func(t *failover.Target, _ *Asked, now time.Time) float64 { return t.Pulse.Busy(now) },
-	config.Fastest: func(t *failover.Target, a *Asked, now time.Time) float64 {
-		took, _, known := t.Pulse.FirstContent(a.Stream, now)
+	config.LeastBusy: func(_ *Picker, t *failover.Target, now time.Time) float64 { return t.Pulse.Busy(now) },
+	config.Fastest: func(p *Picker, t *failover.Target, now time.Time) float64 {
+		took, _, known := t.Pulse.FirstContent(p.asked.Stream, now)
 		if !known {
 			return math.NaN()
 		}
 		return float64(took)
 	},
-	config.Headroom: func(t *failover.Target, _ *Asked, now time.Time) float64 {
+	config.Headroom: func(_ *Picker, t *failover.Target, now time.Time) float64 {
 		if t.Headroom == nil {
 			return math.NaN()
 		}
@@ -33,31 +33,41 @@ var measures = map[config.Strategy]measure{
 		}
 		return 1 - min(max(left, 0), 1)
 	},
-	config.Cost: func(t *failover.Target, a *Asked, _ time.Time) float64 {
+	config.Cost: func(p *Picker, t *failover.Target, _ time.Time) float64 {
 		up := t.Data.(*Upstream)
 		if !up.Priced {
 			return math.NaN()
 		}
-		return a.cost(up.Price)
+		return price(up.Price, p.ask, p.warm)
 	},
 }
 
 // What a request is taken for where nothing is known of it.
 const (
-	usualPrompt = 2000
-	usualOutput = 500
+	usualPrompt   = 2000
+	usualOutput   = 500
+	bytesPerToken = 4
+	// warmShare is how much of a session's next prompt its home has cached.
+	warmShare = 0.9
 )
 
-// cost estimates what a request costs, in millionths of a dollar.
-func (a *Asked) cost(p catalog.Price) float64 {
-	prompt, output := float64(a.PromptTokens), float64(usualOutput)
+// price estimates what a request costs, in millionths of a dollar.
+func price(p catalog.Price, ask *failover.Ask, warm bool) float64 {
+	needs := ask.Needs()
+	prompt, output := float64(needs.Input), float64(usualOutput)
 	if prompt <= 0 {
-		prompt = usualPrompt
+		if prompt = float64(ask.Bytes) / bytesPerToken; prompt <= 0 {
+			prompt = usualPrompt
+		}
 	}
-	if a.MaxOutput > 0 {
-		output = min(output, float64(a.MaxOutput))
+	if needs.Output > 0 {
+		output = min(output, float64(needs.Output))
 	}
-	return prompt*p.Input + output*p.Output
+	input := p.Input
+	if warm {
+		input += warmShare * (p.Cached - p.Input)
+	}
+	return prompt*input + output*p.Output
 }
 
 // What fastest waits for before it looks again at a target that others were preferred to: as long
@@ -70,6 +80,7 @@ const (
 // weigh makes a candidate of a kid by its best target that is open, and returns false when none is.
 func (p *Picker) weigh(n *node, k int, open *failover.Open, now time.Time) (candidate, bool) {
 	kid := &n.kids[k]
+	p.warm = p.states[n.id].home == k
 	c := candidate{kid: k, weight: kid.weight, value: math.NaN()}
 	found := false
 	for i := kid.from; i < kid.to; i++ {
@@ -80,7 +91,7 @@ func (p *Picker) weigh(n *node, k int, open *failover.Open, now time.Time) (cand
 		if n.measure == nil {
 			return c, true
 		}
-		v, failures := n.measure(t, &p.asked, now), 0.0
+		v, failures := n.measure(p, t, now), 0.0
 		if n.way != config.LeastBusy { // there they are counted already
 			failures = t.Pulse.Failures(now)
 		}

@@ -11,9 +11,8 @@ import (
 type Asked struct {
 	// Stream says that the client wants a stream.
 	Stream bool
-	// PromptTokens is an estimate of the prompt's size, MaxOutput the most that the answer may have.
-	// 0 where nothing is known.
-	PromptTokens, MaxOutput int64
+	// Session names the conversation that the request belongs to; empty where none was named.
+	Session string
 }
 
 // Picker chooses the targets of one request: from the top of the plan down, at each node by its
@@ -25,6 +24,12 @@ type Picker struct {
 	peek   bool // takes no turn
 	states []nodeState
 	room   []candidate
+	// session stands for Asked.Session, 0 where there is none.
+	session uint64
+	// What a target that goes by it is measured for: the request, and whether the target has the
+	// session's prompts cached.
+	ask  *failover.Ask
+	warm bool
 }
 
 // nodeState is what one request knows of a node.
@@ -33,6 +38,11 @@ type nodeState struct {
 	number  uint64 // the turn as it was taken
 	begun   bool
 	current int // the kid that is being tried, -1 when none is
+
+	// Of a session: the kid at which it is at home, -1 where none is known, and whether the one that
+	// answers becomes its home.
+	looked, settles bool
+	home            int
 }
 
 // Picker returns the picker of a request, nil where the plan's own order is all there is. It must be
@@ -50,9 +60,13 @@ func (r *Route) picker(a Asked, peek bool) failover.Picker {
 	if p == nil {
 		p = &Picker{route: r, states: make([]nodeState, r.nodes), room: make([]candidate, 0, r.widest)}
 	}
-	p.asked, p.peek = a, peek
-	clear(p.states)
-	p.Restart()
+	p.asked, p.peek, p.session, p.ask = a, peek, 0, nil
+	if a.Session != "" {
+		p.session = hash(a.Session)
+	}
+	for i := range p.states {
+		p.states[i] = nodeState{current: -1, home: -1}
+	}
 	return p
 }
 
@@ -71,7 +85,10 @@ func (p *Picker) Restart() {
 }
 
 // Pick returns the target to try next, -1 when none is open.
-func (p *Picker) Pick(open *failover.Open, now time.Time) int { return p.at(p.route.root, open, now) }
+func (p *Picker) Pick(open *failover.Open, now time.Time) int {
+	p.ask = open.Ask()
+	return p.at(p.route.root, open, now)
+}
 
 func (p *Picker) at(n *node, open *failover.Open, now time.Time) int {
 	if n.choose == nil {
@@ -88,6 +105,10 @@ func (p *Picker) at(n *node, open *failover.Open, now time.Time) int {
 			return i
 		}
 	}
+	homely := p.session != 0 && n.affine()
+	if homely {
+		p.look(n, s, now)
+	}
 	cs := p.room[:0]
 	for k := range n.kids {
 		if c, ok := p.weigh(n, k, open, now); ok {
@@ -98,17 +119,27 @@ func (p *Picker) at(n *node, open *failover.Open, now time.Time) int {
 		s.current = -1
 		return -1
 	}
+	if homely {
+		s.current = p.homeward(n, s, cs)
+	} else {
+		s.current = p.choose(n, s, cs)
+	}
+	return p.below(&n.kids[s.current], open, now)
+}
+
+// choose lets the strategy of a node choose.
+func (p *Picker) choose(n *node, s *nodeState, cs []candidate) int {
 	p.begin(n, s)
 	if n.seen != nil {
 		for i := range cs {
 			cs[i].stale = cs[i].stale && n.rested(cs[i].kid, s.number) >= staleTurns
 		}
 	}
-	s.current = n.choose(cs, &s.draw)
+	k := n.choose(cs, &s.draw)
 	if !p.peek {
-		n.taken(s.current, s.number)
+		n.taken(k, s.number)
 	}
-	return p.below(&n.kids[s.current], open, now)
+	return k
 }
 
 // begin takes the request's turn at a node, once.

@@ -26,11 +26,12 @@ type Router struct {
 	fixed map[asked]*Route
 	// turns are the counters of the fixed plans' nodes, and never written after New; a reload hands
 	// them on, with what was learned and the seed.
-	turns   turns
-	latency *latencies
-	pulses  *pulses
-	places  *failover.PlaceSet
-	seed    uint64
+	turns    turns
+	latency  *latencies
+	pulses   *pulses
+	sessions *sessions
+	places   *failover.PlaceSet
+	seed     uint64
 	// ledgers are the hedging budgets of combos by name; a reload hands them on.
 	ledgers map[string]*failover.HedgeLedger
 
@@ -56,11 +57,12 @@ type Route struct {
 	// Plan has the targets, siblings expanded, every one with an *Upstream as its Data.
 	Plan *failover.Plan
 
-	root    *node // nil: the plan's own order is all there is
-	nodes   int
-	widest  int // most kids of a node
-	seed    uint64
-	pickers sync.Pool
+	root     *node // nil: the plan's own order is all there is
+	nodes    int
+	widest   int // most kids of a node
+	seed     uint64
+	sessions *sessions
+	pickers  sync.Pool
 }
 
 // Upstream is everything that a dispatch to a target needs. It is the Data of every
@@ -104,9 +106,9 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 	var before turns
 	if old != nil {
 		before = old.turns
-		r.latency, r.pulses, r.places, r.seed = old.latency, old.pulses, old.places, old.seed
+		r.latency, r.pulses, r.places, r.sessions, r.seed = old.latency, old.pulses, old.places, old.sessions, old.seed
 	} else {
-		r.latency, r.pulses, r.places = newLatencies(), newPulses(), new(failover.PlaceSet)
+		r.latency, r.pulses, r.places, r.sessions = newLatencies(), newPulses(), new(failover.PlaceSet), newSessions()
 	}
 	for _, c := range cfg.Combos {
 		if c.Hedge == nil {
@@ -119,6 +121,7 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 			r.ledgers[c.Name] = new(failover.HedgeLedger)
 		}
 	}
+	r.sessions.set(cfg.Affinity.Sessions, cfg.Affinity.ForgetAfter)
 	r.latency.keep(cfg)
 	r.pulses.keep(cfg)
 	for _, name := range fixedNames(cfg) {

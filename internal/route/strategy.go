@@ -162,6 +162,15 @@ func cheapest(cs []candidate, d *draw) int { return lowest(cs, d) }
 
 // lowest takes the lowest value, and what is not known last; those that are alike take turns by weight.
 func lowest(cs []candidate, d *draw) int {
+	cs = alike(cs)
+	if len(cs) == 1 {
+		return cs[0].kid
+	}
+	return roundRobin(cs, d)
+}
+
+// alike returns those that have the lowest value.
+func alike(cs []candidate) []candidate {
 	least := math.Inf(1)
 	for i := range cs {
 		if math.IsNaN(cs[i].value) {
@@ -169,16 +178,13 @@ func lowest(cs []candidate, d *draw) int {
 		}
 		least = min(least, cs[i].value)
 	}
-	alike := cs[:0]
+	best := cs[:0]
 	for i := range cs {
 		if cs[i].value == least {
-			alike = append(alike, cs[i])
+			best = append(best, cs[i])
 		}
 	}
-	if len(alike) == 1 {
-		return alike[0].kid
-	}
-	return roundRobin(alike, d)
+	return best
 }
 
 // sampled bounds how many are looked at for a median.

@@ -15,6 +15,7 @@ type node struct {
 	measure measure // nil: the strategy goes by none
 	kids    []kid
 	salt    uint64
+	place   uint64         // says what is chosen here, whatever plan it stands in: sessions are at home at a place
 	turn    *atomic.Uint64 // counts the requests that had to choose here
 	seen    []atomic.Uint64
 }

@@ -30,6 +30,9 @@ type Story struct {
 	// Code is the error code that the client got, empty for an answer. Broke is why an answer
 	// ended in the middle.
 	Code, Broke string
+	// Session says what the target that answered is to the request's session: its home, its new home,
+	// or a detour; empty where no session was named or nothing was to choose.
+	Session string
 	// Usage is what the upstream said of tokens; of a recovered answer the sum of what was said.
 	Usage dialect.Usage
 	// Recovery is what became of an answer that broke off, where the combo has such finished by
