@@ -100,8 +100,9 @@ func (e *Engine) install(id RecordID, r Record, stands bool) {
 		}
 		return
 	}
-	next, ok := e.gateFrom(r, x)
-	if !ok {
+	d, err := parseDetail(r.Detail)
+	next, ok := gateFrom(r, d, e.policyAt(r.Key), x)
+	if err != nil || !ok {
 		return
 	}
 	e.makeCell(id)

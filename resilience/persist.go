@@ -305,6 +305,18 @@ func (e *Engine) makeRoom(records []Record) {
 	targets := make(map[Key]*Target, models+len(e.targets))
 	maps.Copy(targets, e.targets)
 	e.targets = targets
+	for len(records) > 0 { // those of a connection stand together
+		n := 1
+		for n < len(records) && records[n].Key.Connection == records[0].Key.Connection && records[n].Key.Provider == records[0].Key.Provider {
+			n++
+		}
+		if c := e.conns[Key{Provider: records[0].Key.Provider, Connection: records[0].Key.Connection}]; c != nil && n > 1 {
+			own := make(map[string]*Target, n+len(c.targets))
+			maps.Copy(own, c.targets)
+			c.targets = own
+		}
+		records = records[n:]
+	}
 }
 
 // sweep ends what has expired for good, so that neither memory nor store keeps it.

@@ -6,7 +6,7 @@ import "time"
 // is repaired.
 func (e *Engine) restore(r Record, clock time.Time) {
 	x := edge{clock, clock.Sub(e.start)}
-	d, _ := parseDetail(r.Detail)
+	d, unread := parseDetail(r.Detail)
 	if r.Key.Provider == "" || !e.known(r.Key) && !e.alone(r.ID()) {
 		e.dirty(r.ID())
 		return
@@ -16,7 +16,8 @@ func (e *Engine) restore(r Record, clock time.Time) {
 		return
 	}
 	p := e.policyAt(r.Key)
-	g, ok := e.gateFrom(r, x)
+	g, ok := gateFrom(r, d, p, x)
+	ok = ok && unread == nil
 	if !ok {
 		e.emit(Event{Type: EventRepaired, Layer: r.Layer, Key: r.Key, Cause: "a stored exclusion without a time"})
 		e.dirty(r.ID())
@@ -25,16 +26,13 @@ func (e *Engine) restore(r Record, clock time.Time) {
 	e.place(r, g, d, p, x)
 }
 
-// gateFrom reads a stored gate. It is false for an exclusion without a time, or a detail that
-// nobody can read.
-func (e *Engine) gateFrom(r Record, x edge) (g gate, ok bool) {
-	d, err := parseDetail(r.Detail)
+// gateFrom reads a stored gate. It is false for an exclusion without a time.
+func gateFrom(r Record, d detail, p *Policy, x edge) (g gate, ok bool) {
 	excluded := r.SinceMs != 0 || r.UntilMs != 0
 	named := r.State == string(Open) || r.State == string(HalfOpen) || r.State == "cooling" || r.State == "locked" || r.State == "quarantined"
-	if err != nil || named && !excluded || excluded && r.UntilMs == 0 && !d.Quarantined {
+	if named && !excluded || excluded && r.UntilMs == 0 && !d.Quarantined {
 		return g, false
 	}
-	p := e.policyAt(r.Key)
 	if r.Kind >= kindCount {
 		r.Kind = KindUnknown
 	}

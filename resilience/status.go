@@ -111,7 +111,12 @@ func (v view) ms(t instant) int64 {
 }
 
 // Status returns the view.
-func (e *Engine) Status() Status {
+func (e *Engine) Status() Status { return e.status(true) }
+
+// Overview returns the view without its Lockouts: a store may bring a hundred thousand of those.
+func (e *Engine) Overview() Status { return e.status(false) }
+
+func (e *Engine) status(lockouts bool) Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	clock := e.opts.Now()
@@ -121,17 +126,9 @@ func (e *Engine) Status() Status {
 	for _, name := range e.providerNames() {
 		s.Providers = append(s.Providers, v.provider(name))
 	}
-	for _, t := range e.targets {
-		if t.lock.live(v.now) && t.key.Model != "" {
-			s.Lockouts = append(s.Lockouts, LockoutStatus{
-				Provider: t.key.Provider, Connection: t.key.Connection, Model: t.key.Model, Kind: t.lock.kind,
-				Failures: t.lock.failures, Locked: t.lock.locked, LockedUntil: v.at(t.lock.until), RetryAfterMs: v.ms(t.lock.until),
-			})
-		}
+	if lockouts {
+		s.Lockouts = v.lockouts()
 	}
-	slices.SortFunc(s.Lockouts, func(a, b LockoutStatus) int {
-		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Model, b.Model))
-	})
 	for k, o := range e.operator {
 		if v.now < o.until {
 			s.Operator = append(s.Operator, OperatorStatus{Key: k, Until: v.at(o.until), Reason: o.reason})
@@ -139,6 +136,22 @@ func (e *Engine) Status() Status {
 	}
 	slices.SortFunc(s.Operator, func(a, b OperatorStatus) int { return cmp.Compare(a.String(), b.String()) })
 	return s
+}
+
+func (v view) lockouts() []LockoutStatus {
+	all := []LockoutStatus{}
+	for _, t := range v.e.targets {
+		if t.lock.live(v.now) && t.key.Model != "" {
+			all = append(all, LockoutStatus{
+				Provider: t.key.Provider, Connection: t.key.Connection, Model: t.key.Model, Kind: t.lock.kind,
+				Failures: t.lock.failures, Locked: t.lock.locked, LockedUntil: v.at(t.lock.until), RetryAfterMs: v.ms(t.lock.until),
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b LockoutStatus) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Model, b.Model))
+	})
+	return all
 }
 
 func (e *Engine) providerNames() []string {
@@ -245,11 +258,8 @@ func (v view) connection(c *connection) ConnectionStatus {
 		g = gate{}
 	}
 	if !g.live(v.now) {
-		for _, model := range sortedKeys(c.targets) {
+		for _, model := range c.coolModels(p, v.now) {
 			t := c.targets[model]
-			if !t.cool.excluded || t.cool.forgotten(p, v.now) {
-				continue
-			}
 			if t.cool.live(v.now) {
 				s.Models = append(s.Models, model)
 			}
@@ -282,11 +292,14 @@ func (v view) connection(c *connection) ConnectionStatus {
 	return s
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// coolModels are the models with a cooldown of their own that counts, in the order of their names.
+func (c *connection) coolModels(p *Policy, now instant) []string {
+	var models []string
+	for model, t := range c.targets {
+		if t.cool.excluded && !t.cool.forgotten(p, now) {
+			models = append(models, model)
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	slices.Sort(models)
+	return models
 }

@@ -202,3 +202,21 @@ func TestNamesRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// The overview is the status but for the lockouts, of which there may be very many.
+func TestOverview(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Options{})
+	gone := model(KindModelNotFound)
+	gone.Certain = true
+	r.fail("acme/k1/large", gone)
+	r.fail("acme/k1/small", account(KindRateLimit).after(90*sec))
+	want := r.Status()
+	if len(want.Lockouts) != 1 {
+		t.Fatalf("%+v", want.Lockouts)
+	}
+	want.Lockouts = []LockoutStatus{}
+	if diff := cmp.Diff(want, r.Overview()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -91,7 +91,7 @@ func (a *Admin) Observe(s telemetry.Story) {
 }
 
 // Restored tells that the engine has its state: what is out by then is where the timelines begin.
-func (a *Admin) Restored() { a.lines.Begin(a.engine.Status()) }
+func (a *Admin) Restored() { a.lines.Begin(a.engine.Overview()) }
 
 // heard takes in an event of the engine.
 func (a *Admin) heard(ev resilience.Event) {

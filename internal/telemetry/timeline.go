@@ -47,7 +47,8 @@ type lineKey struct {
 // NewTimelines returns empty Timelines.
 func NewTimelines() *Timelines { return &Timelines{lines: map[lineKey][]State{}} }
 
-// Begin takes what is out by now as the beginning: after a restart no event tells of it.
+// Begin takes what is out by now as the beginning: after a restart no event tells of it. It needs no
+// Lockouts.
 func (t *Timelines) Begin(s resilience.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
