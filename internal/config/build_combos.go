@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"omniroute/internal/catalog"
 )
@@ -33,6 +34,11 @@ func (b *builder) combos(n *node) {
 		b.relay(e.value, &combo.Relay)
 		combo.firstTokenSet, combo.answerSet = e.value.get("first_token_timeout").ok(), e.value.get("answer_timeout").ok()
 		b.hedge(e.value.get("hedge"), combo)
+		if k := e.value.get("keepalive"); k.ok() {
+			if b.duration(k, &combo.Relay.Keepalive); combo.Relay.Keepalive > 0 && combo.Relay.Keepalive < time.Second {
+				b.errorf(k, "a sign of life every %s is too much; write at least 1s, or 0s for none", k.shown())
+			}
+		}
 		b.cfg.Combos = append(b.cfg.Combos, combo)
 		b.cfg.combos[combo.Name] = combo
 		lists = append(lists, e.value.get("targets"))

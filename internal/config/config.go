@@ -113,6 +113,9 @@ type Relay struct {
 	SuspectAfter time.Duration
 	// Queue bounds the requests that wait. The same for all requests.
 	Queue Queue
+	// Keepalive is how often the client of a stream is shown that somebody is there while no answer
+	// has begun. 0 means never, which is the default; else at least 1s. Only combos have it.
+	Keepalive time.Duration
 }
 
 // Queue bounds the requests that wait.

@@ -169,7 +169,11 @@ var comboFields = append([]field{
 		doc: "Ask a second target beside one that is slow; the first content wins and the other is cancelled. Never when the key is absent.", example: "{after: 8s, budget: 5%}",
 	},
 	{key: "recover", spec: spec{kind: kindEnum, enum: []string{"continue"}}, doc: "Finishes streamed answers that broke off, by another attempt on the same or the next target, where the seam can be made exact. Absent: such an answer ends with an error event."},
-	{key: "keepalive", spec: spec{kind: kindDuration}, doc: "Send comments to waiting clients."},
+	{
+		key: "keepalive", spec: spec{kind: kindDuration}, def: "0s",
+		doc:     "Show the client of a stream every so often that somebody is there while no answer has begun, for clients behind proxies that cut idle connections; at least 1s. The first sign commits the status 200: a failure after it is an error within the stream. 0s: never.",
+		example: "15s",
+	},
 	{key: "last_resort", spec: spec{kind: kindBool}, doc: "Try the target that is back soonest when all are out."},
 }, requestFields()...)
 

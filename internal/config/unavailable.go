@@ -9,7 +9,6 @@ var unavailable = []string{
 	"store=redis",
 	"providers.*.connections_strategy=headroom",
 	"combos.*.strategy=headroom",
-	"combos.*.keepalive",
 	"combos.*.last_resort",
 }
 

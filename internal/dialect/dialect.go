@@ -35,6 +35,10 @@ type Dialect interface {
 	// ErrorStatus returns the HTTP status that goes with ErrorBody. It is the report's own but
 	// where the dialect has another one for the same thing.
 	ErrorStatus(*ErrorReport) int
+
+	// KeepAlive returns what may be sent to the client of a stream, any number of times before its
+	// first event, and means nothing to it.
+	KeepAlive() []byte
 }
 
 // Failer is implemented by streams that can tell of a failure better than the dialect's

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -40,6 +41,10 @@ func (x *exchange) begin(c *call) {
 	}
 	x.story.Status = c.status
 	x.story.FirstContent = time.Since(x.started)
+	if x.alive.stop() {
+		x.story.Status = http.StatusOK // its own and its headers come too late
+		return
+	}
 	x.answerHeaders(c)
 }
 
@@ -121,9 +126,10 @@ func (x *exchange) pump(c *call) {
 }
 
 func (x *exchange) beginStream(c *call) {
-	h := x.w.Header()
-	h["Content-Type"], h["Cache-Control"], h["X-Accel-Buffering"] = eventStream, noCache, noBuffering
-	x.w.WriteHeader(c.status)
+	if !x.alive.stop() {
+		streamHeaders(x.w.Header())
+		x.w.WriteHeader(c.status)
+	}
 	c.streams()
 }
 
@@ -132,6 +138,10 @@ func (c *call) streams() {
 	c.phase.Store(uint32(classify.PhaseMidStream))
 	c.pumping = true
 	c.watch.stream(c.x.limits.IdleTimeout, c.x.limits.StallTimeout)
+}
+
+func streamHeaders(h http.Header) {
+	h["Content-Type"], h["Cache-Control"], h["X-Accel-Buffering"] = eventStream, noCache, noBuffering
 }
 
 // judged looks at an event after the first content and reports whether the stream goes on with

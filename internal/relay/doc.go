@@ -16,6 +16,8 @@
 //     together leave together; a complete one is never kept while more is waited for.
 //   - Each attempt has one timer, armed at its dispatch. Time in which the client does not read
 //     counts against nobody, and neither does the request's deadline.
+//   - Signs of life before an answer are sent by a timer, and nothing else touches the client's side
+//     until it is stopped. They commit a status: a failure after them is an event of the stream.
 //   - A client that closes its sending half is taken for one that has left: a server in Go
 //     cannot tell them apart.
 //   - What has to be sent again because a kept connection was dead goes out on a new one.

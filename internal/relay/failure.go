@@ -25,12 +25,11 @@ const (
 func (x *exchange) giveUp() {
 	rep := x.handle.Report(time.Now())
 	out := x.errorReport(rep)
-	x.story.Status, x.story.Skipped = x.Dialect.ErrorStatus(out), slices.Concat(x.unfit, rep.Skipped)
-	x.story.Code = storyCode(out.Code)
-	if x.stopped != nil {
+	x.story.Skipped = slices.Concat(x.unfit, rep.Skipped)
+	if x.stopped != nil { // and so no stream of which anything was sent
 		x.w.Header()["X-Should-Retry"] = []string{"false"} // official clients repeat a 5xx by themselves
 	}
-	WriteError(x.w, x.Dialect, out, rep.Cause != failover.CauseRequest)
+	x.sayError(out, rep.Cause != failover.CauseRequest)
 }
 
 // errorReport puts a failure into the words of the client's API (law X1).

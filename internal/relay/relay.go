@@ -95,7 +95,8 @@ type exchange struct {
 	few     [2]*call // room for calls
 	started time.Time
 	story   telemetry.Story
-	hurried bool // a write deadline was set
+	hurried bool       // a write deadline was set
+	alive   *keepalive // nil where the client gets no signs of life
 
 	speeches []speech         // for targets of other dialects
 	passed   *dialect.Request // what passes through in place of Asked, if not nil
@@ -136,6 +137,7 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 		return
 	}
 	x.recovers = x.recoverable()
+	x.keepAlive()
 	for c := x.choose(); c != nil; {
 		x.commit(c)
 		c = x.settle(c)
@@ -171,13 +173,13 @@ func (x *exchange) settle(c *call) *call {
 // abandoned ends a request that nobody goes on with before an answer has begun.
 func (x *exchange) abandoned() {
 	if !x.shuttingDown() {
+		x.alive.stop()
 		x.story.Status = statusClientGone
 		return
 	}
 	rep := shutdownReport(x.ID)
 	rep.RetryAfter = time.Second
-	x.story.Status, x.story.Code = x.Dialect.ErrorStatus(rep), rep.Code
-	WriteError(x.w, x.Dialect, rep, true)
+	x.sayError(rep, true)
 }
 
 // ErrShuttingDown is the cause by which a server cancels the contexts of requests that run longer
@@ -212,6 +214,7 @@ func (x *exchange) letGo() {
 
 // finish gives back everything and tells the story.
 func (x *exchange) finish() {
+	x.alive.stop()
 	for _, c := range x.calls {
 		c.end()
 	}

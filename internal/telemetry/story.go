@@ -28,7 +28,7 @@ type Story struct {
 	// Status is the HTTP status that the client got, 499 when it left before the end.
 	Status int
 	// Code is the error code that the client got, empty for an answer. Broke is why an answer
-	// ended in the middle.
+	// ended in the middle, or why none began after its status was sent.
 	Code, Broke string
 	// Session says what the target that answered is to the request's session: its home, its new home,
 	// or a detour; empty where no session was named or nothing was to choose.

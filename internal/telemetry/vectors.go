@@ -29,7 +29,7 @@ func newVectors() vectors {
 	return vectors{
 		requests: counter("requests_total", "Requests of clients at their end; 499 are those whose client left.", "route", "status"),
 		errors:   counter("request_errors_total", "Error answers by their code; \"upstream\" are codes that an upstream made up.", "code"),
-		broken:   counter("broken_answers_total", "Answers that ended in the middle, after their first content.", "route"),
+		broken:   counter("broken_answers_total", "Answers that ended in the middle, or never began after their status was sent.", "route"),
 		hedges:   counter("hedges_total", "Upstream calls that were started beside a slow one, by what became of them: won, lost (the slow one was faster after all), failed, or canceled.", "route", "result"),
 		duration: histogram("request_duration_seconds", "Time to the end of the answer.", "route", "stream"),
 		first:    histogram("first_content_seconds", "Time to the first content that the client got; the whole answer where nothing streams.", "route", "stream"),

@@ -8,6 +8,9 @@ import (
 
 var _ dialect.Framer = Dialect{}
 
+// KeepAlive is the API's own ping, which its clients pass over wherever it comes.
+func (Dialect) KeepAlive() []byte { return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n") }
+
 // Frame gives an event the name that its data tells as its type: official clients pass over events
 // without one.
 func (Dialect) Frame(ev *sse.Event) {

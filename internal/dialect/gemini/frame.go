@@ -9,6 +9,9 @@ import (
 
 var _ dialect.Framer = Dialect{}
 
+// KeepAlive is an empty event: official clients fail on comments.
+func (Dialect) KeepAlive() []byte { return []byte("\n\n") }
+
 // Frame leaves nothing of an event but one line of data: official clients fail on names, ids and
 // comments.
 func (Dialect) Frame(ev *sse.Event) {

@@ -50,6 +50,9 @@ func (d Dialect) ErrorEvent(r *dialect.ErrorReport) []byte {
 // ErrorStatus returns the report's own status.
 func (Dialect) ErrorStatus(r *dialect.ErrorReport) int { return r.StatusCode() }
 
+// KeepAlive is a comment.
+func (Dialect) KeepAlive() []byte { return []byte(": keep-alive\n\n") }
+
 func orNull(s string) *string {
 	if s == "" {
 		return nil

@@ -90,3 +90,6 @@ func (Dialect) ErrorStatus(r *dialect.ErrorReport) int { return r.StatusCode() }
 func (Dialect) ErrorEvent(r *dialect.ErrorReport) []byte {
 	return appendFailure(nil, r, 0, "", "", nil)
 }
+
+// KeepAlive is a comment: an event would need a number among those that the upstream gives.
+func (Dialect) KeepAlive() []byte { return []byte(": keep-alive\n\n") }
