@@ -95,6 +95,7 @@ func writeTurns(out *request, turns []neutral.Turn, can abilities) error {
 	if turns[0].Role == neutral.RoleAssistant {
 		turns = append([]neutral.Turn{{Parts: neutral.Texts(filler)}}, turns...)
 	}
+	w := writer{ids: map[string]string{}, used: map[string]bool{}}
 	for i := range turns {
 		t := &turns[i]
 		m := turn{Role: "user"}
@@ -106,7 +107,7 @@ func writeTurns(out *request, turns []neutral.Turn, can abilities) error {
 			return neutral.Unsupported("messages", "ends with a turn of the assistant, which the model %s does not continue", out.Model)
 		}
 		var err error
-		if m.Content, err = writeBlocks(t.Parts); err != nil {
+		if m.Content, err = w.blocks(t.Parts); err != nil {
 			return err
 		}
 		if last && t.Role == neutral.RoleAssistant {
@@ -134,87 +135,6 @@ func trimEnd(list *blocks) {
 		return
 	}
 	(*list)[n-1].Text = &text
-}
-
-func appendText(list blocks, p *neutral.Part) blocks {
-	if p.Text == "" { // refused by Anthropic
-		return list
-	}
-	return append(list, block{Type: "text", Text: &p.Text, CacheControl: p.Cache})
-}
-
-// writeBlocks puts results of tools first, where Anthropic wants them.
-func writeBlocks(parts []neutral.Part) (blocks, error) {
-	results := 0
-	for i := range parts {
-		if parts[i].Kind == neutral.PartResult {
-			results++
-		}
-	}
-	list := make(blocks, len(parts))
-	first, out := list[:0:results], list[results:results] // one behind the other
-	for i := range parts {
-		p := &parts[i]
-		switch p.Kind {
-		case neutral.PartText, neutral.PartRefusal:
-			out = appendText(out, p)
-		case neutral.PartImage, neutral.PartFile:
-			b, err := writeMedia(p)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, b)
-		case neutral.PartAudio:
-			return nil, neutral.Unsupported("messages", "has sound, which Anthropic's API does not take")
-		case neutral.PartCall:
-			out = append(out, block{Type: "tool_use", ID: neutral.PlainID(p.Call.ID), Name: p.Call.Name, Input: p.Call.Object(), CacheControl: p.Cache})
-		case neutral.PartResult:
-			b := block{Type: "tool_result", ToolUseID: neutral.PlainID(p.Result.ID), IsError: p.Result.Error, CacheControl: p.Cache}
-			var err error
-			if b.Content, err = writeBlocks(p.Result.Parts); err != nil {
-				return nil, err
-			}
-			first = append(first, b)
-		case neutral.PartReasoning:
-			out = appendThought(out, p)
-		}
-	}
-	return list[:len(first)+len(out)], nil
-}
-
-// appendThought gives Anthropic its own thoughts back, and only those.
-func appendThought(list blocks, p *neutral.Part) blocks {
-	switch {
-	case p.Seal.Origin != name || p.Seal.Value == "":
-		return list
-	case p.Seal.Redacted:
-		return append(list, block{Type: "redacted_thinking", Data: p.Seal.Value})
-	}
-	return append(list, block{Type: "thinking", Thinking: &p.Text, Signature: p.Seal.Value})
-}
-
-func writeMedia(p *neutral.Part) (block, error) {
-	m := &p.Media
-	b := block{Type: "image", CacheControl: p.Cache}
-	if p.Kind == neutral.PartFile {
-		b.Type, b.Title = "document", m.Name
-	}
-	switch {
-	case m.Data != "" && p.Kind == neutral.PartFile && m.Type != "application/pdf" && m.Type != "":
-		return b, neutral.Unsupported("messages", "has a document of type %s; Anthropic's API takes PDF and plain text", m.Type)
-	case m.Data != "":
-		b.Source = &source{Type: "base64", MediaType: m.Type, Data: m.Data}
-		if m.Type == "" && p.Kind == neutral.PartFile {
-			b.Source.MediaType = "application/pdf"
-		}
-	case m.URL != "":
-		b.Source = &source{Type: "url", URL: m.URL}
-	case p.Kind == neutral.PartFile:
-		b.Source = &source{Type: "text", MediaType: "text/plain", Data: m.Text}
-	default:
-		return b, neutral.Unsupported("messages", "has an image without data or address")
-	}
-	return b, nil
 }
 
 func writeTools(out *request, r *neutral.Request, can abilities) {

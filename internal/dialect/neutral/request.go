@@ -22,6 +22,8 @@ type Request struct {
 
 	Tools  []Tool
 	Choice Choice
+	// Functions: a chat client asked by the older members, and looks for one call in the older place.
+	Functions bool
 	// Sequential: at most one tool call in an answer.
 	Sequential bool
 

@@ -129,7 +129,10 @@ func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
 	if said != "" || m.ToolCalls == nil && m.Refusal == "" {
 		m.Content = plain(said)
 	}
-	reason := finishWord(a.Finish, neutral.HasCall(a.Parts))
+	if c.Request.Functions && m.ToolCalls != nil {
+		m.FunctionCall, m.ToolCalls = m.ToolCalls[0].Function, nil
+	}
+	reason := finishWord(c.Request, a.Finish, neutral.HasCall(a.Parts))
 	out := completion{ID: a.ID, Object: "chat.completion", Created: c.Now.Unix(), Model: c.ModelOr(a.Model),
 		Choices: []fullChoice{{Message: m, FinishReason: &reason}}, Usage: countOf(a.Usage)}
 	if out.ID == "" {
@@ -150,17 +153,21 @@ func writeCall(c *neutral.Call, seal neutral.Seal) wireCall {
 }
 
 // finishWord returns OpenAI's word for an ending.
-func finishWord(f dialect.Finish, called bool) string {
+func finishWord(r *neutral.Request, f dialect.Finish, called bool) string {
+	calls := "tool_calls"
+	if r.Functions {
+		calls = "function_call"
+	}
 	switch f {
 	case dialect.FinishLength:
 		return "length"
 	case dialect.FinishToolCalls:
-		return "tool_calls"
+		return calls
 	case dialect.FinishFilter:
 		return "content_filter"
 	}
 	if called {
-		return "tool_calls"
+		return calls
 	}
 	return "stop"
 }

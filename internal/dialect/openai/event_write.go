@@ -70,6 +70,9 @@ func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
 }
 
 func (w *eventWriter) arguments(dst []byte, index int, text string) []byte {
+	if w.c.Request.Functions {
+		return w.function(dst, index, `{"arguments":`, text)
+	}
 	dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
 	dst = append(dst, `,"function":{"arguments":`...)
@@ -89,8 +92,22 @@ func (w *eventWriter) input(dst []byte, index int, text string) []byte {
 	return append(dst, `}}]},"finish_reason":null}]}`+"\n\n"...)
 }
 
+// function appends a part of the one call where older clients look for it.
+func (w *eventWriter) function(dst []byte, index int, member, text string) []byte {
+	if index > 0 {
+		return dst
+	}
+	dst = append(append(w.begin(dst), `{"function_call":`...), member...)
+	dst = dialect.AppendString(dst, text)
+	return append(dst, `}},"finish_reason":null}]}`+"\n\n"...)
+}
+
 func (w *eventWriter) call(dst []byte, e *neutral.Event) []byte {
 	w.called = true
+	if w.c.Request.Functions {
+		w.bare = append(w.bare, e.Index)
+		return w.function(dst, e.Index, `{"name":`, e.Name)
+	}
 	kind, rest := `,"type":"function","function":{"name":`, `,"arguments":""}`
 	if e.Custom {
 		kind, rest = `,"type":"custom","custom":{"name":`, `,"input":""}`
@@ -158,7 +175,7 @@ func (w *eventWriter) End(dst []byte) []byte {
 		dst = w.input(dst, index, w.free[index].End())
 	}
 	dst = append(w.begin(dst), `{},"finish_reason":"`...)
-	dst = append(dst, finishWord(w.ending.Finish, w.called)...)
+	dst = append(dst, finishWord(w.c.Request, w.ending.Finish, w.called)...)
 	dst = append(dst, `"}]}`+"\n\n"...)
 	if count := countOf(w.usage); count != nil && w.c.Request.IncludeUsage {
 		dst = append(dst, w.head...)

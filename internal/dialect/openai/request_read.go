@@ -92,7 +92,7 @@ func readMessages(out *neutral.Request, list []message) error {
 		case "tool", "function":
 			id := m.ToolCallID
 			if m.Role == "function" {
-				id = m.Name
+				id = cmp.Or(named[older+m.Name], m.Name)
 			}
 			t.Parts = []neutral.Part{{Kind: neutral.PartResult, Cache: neutral.Some(m.CacheControl),
 				Result: neutral.Result{ID: id, Name: named[id], Parts: readContent(out, at, m)}}}
@@ -104,14 +104,19 @@ func readMessages(out *neutral.Request, list []message) error {
 	return nil
 }
 
+// older stands before the name of a function in the names: calls of the older kind have no ids, and the
+// result of one is the result of the function's last call.
+const older = "function "
+
 func readAssistant(out *neutral.Request, at string, m *message, t *neutral.Turn, named map[string]string) {
 	t.Parts = readContent(out, at, m)
 	if m.Refusal != "" {
 		t.Parts = append(t.Parts, neutral.Part{Kind: neutral.PartRefusal, Text: m.Refusal})
 	}
 	if c := m.FunctionCall; c != nil {
-		named[c.Name] = c.Name
-		t.Parts = append(t.Parts, neutral.Part{Kind: neutral.PartCall, Call: neutral.Call{ID: c.Name, Name: c.Name, Arguments: string(c.Arguments)}})
+		id := fmt.Sprintf("%s_%d", c.Name, len(out.Turns))
+		named[older+c.Name], named[id] = id, c.Name
+		t.Parts = append(t.Parts, neutral.Part{Kind: neutral.PartCall, Call: neutral.Call{ID: id, Name: c.Name, Arguments: string(c.Arguments)}})
 	}
 	for i, c := range m.ToolCalls {
 		if own := c.Custom; own != nil {
@@ -205,7 +210,8 @@ func readTools(out *neutral.Request, in *chatRequest) {
 	for i := range in.Functions {
 		out.Tools = append(out.Tools, readFunction(&in.Functions[i], nil))
 	}
-	out.Sequential = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
+	out.Functions = len(in.Functions) > 0 && len(in.Tools) == 0
+	out.Sequential = out.Functions || in.ParallelToolCalls != nil && !*in.ParallelToolCalls
 	raw := neutral.Some(in.ToolChoice)
 	if raw == nil {
 		raw = in.FunctionCall
