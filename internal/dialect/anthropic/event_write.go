@@ -14,9 +14,8 @@ func (Dialect) NewEventWriter(c *neutral.Context) neutral.EventWriter {
 }
 
 type eventWriter struct {
+	told    neutral.Told
 	c       *neutral.Context
-	id      string
-	model   string
 	started bool
 	index   int // of the last block that was opened
 	seq     neutral.Sequence
@@ -24,28 +23,15 @@ type eventWriter struct {
 	called  bool
 	refused bool
 	sealed  bool // the open thought has its signature
-	ending  neutral.Ending
-	usage   dialect.Usage
 }
 
 // Write implements neutral.EventWriter. The beginning waits for the first block, since some
 // upstreams tell who they are only then; the end waits for End, since usage may follow it.
 func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
+	if w.told.Note(e) {
+		return dst
+	}
 	switch e.Kind {
-	case neutral.EventStart:
-		if w.id == "" {
-			w.id = e.ID
-		}
-		if w.model == "" {
-			w.model = e.Model
-		}
-		return dst
-	case neutral.EventFinish:
-		w.ending = e.Ending
-		return dst
-	case neutral.EventUsage:
-		w.usage = e.Usage
-		return dst
 	case neutral.EventText, neutral.EventRefusal, neutral.EventReasoning, neutral.EventArguments:
 		if e.Text == "" {
 			return dst
@@ -75,13 +61,13 @@ func (w *eventWriter) start(dst []byte) []byte {
 		return dst
 	}
 	w.started = true
-	if w.id == "" {
-		w.id = w.c.NewID("msg_")
+	if w.told.ID == "" {
+		w.told.ID = w.c.NewID("msg_")
 	}
 	begin := struct {
 		Type    string `json:"type"`
 		Message answer `json:"message"`
-	}{"message_start", answer{ID: w.id, Type: "message", Role: "assistant", Model: w.c.ModelOr(w.model), Content: blocks{}, Usage: wireUsage(w.usage)}}
+	}{"message_start", answer{ID: w.told.ID, Type: "message", Role: "assistant", Model: w.c.ModelOr(w.told.Model), Content: blocks{}, Usage: wireUsage(w.told.Usage)}}
 	return sse.Append(dst, "message_start", neutral.Encode(begin))
 }
 
@@ -155,10 +141,10 @@ func (w *eventWriter) End(dst []byte) []byte {
 			StopSequence *string `json:"stop_sequence"`
 		} `json:"delta"`
 		Usage *usage `json:"usage"`
-	}{Type: "message_delta", Usage: wireUsage(w.usage)}
-	end.Delta.StopReason = stopReason(w.ending, w.called, w.refused)
+	}{Type: "message_delta", Usage: wireUsage(w.told.Usage)}
+	end.Delta.StopReason = stopReason(w.told.Ending, w.called, w.refused)
 	if end.Delta.StopReason == "stop_sequence" {
-		end.Delta.StopSequence = &w.ending.Stop
+		end.Delta.StopSequence = &w.told.Ending.Stop
 	}
 	dst = sse.Append(dst, "message_delta", neutral.Encode(end))
 	return append(dst, Dialect{}.Terminator()...)

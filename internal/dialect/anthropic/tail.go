@@ -97,5 +97,5 @@ func (t *tail) take(kind, part string, index int64) string {
 
 // Writer implements neutral.Tail.
 func (t *tail) Writer(c *neutral.Context, _ string) neutral.EventWriter {
-	return &eventWriter{c: c, id: t.id, model: t.model, started: true, index: int(t.text), seq: neutral.OpenText()}
+	return &eventWriter{c: c, told: neutral.Told{ID: t.id, Model: t.model}, started: true, index: int(t.text), seq: neutral.OpenText()}
 }

@@ -9,34 +9,19 @@ import (
 func (Dialect) NewEventWriter(c *neutral.Context) neutral.EventWriter { return &eventWriter{c: c} }
 
 type eventWriter struct {
-	c         *neutral.Context
-	id, model string
-	tail      []byte // what every event ends with
-	seq       neutral.Sequence
-	steps     []neutral.Step
-	call      neutral.Call // that grows
-	said      bool         // the open thought has text
-	seal      neutral.Seal // for the call that follows
-	ending    neutral.Ending
-	usage     dialect.Usage
+	told  neutral.Told
+	c     *neutral.Context
+	tail  []byte // what every event ends with
+	seq   neutral.Sequence
+	steps []neutral.Step
+	call  neutral.Call // that grows
+	said  bool         // the open thought has text
+	seal  neutral.Seal // for the call that follows
 }
 
 // Write implements neutral.EventWriter. Calls are written when they are whole.
 func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
-	switch e.Kind {
-	case neutral.EventStart:
-		if w.id == "" {
-			w.id = e.ID
-		}
-		if w.model == "" {
-			w.model = e.Model
-		}
-		return dst
-	case neutral.EventFinish:
-		w.ending = e.Ending
-		return dst
-	case neutral.EventUsage:
-		w.usage = e.Usage
+	if w.told.Note(e) {
 		return dst
 	}
 	w.steps = w.seq.Add(e, w.steps[:0])
@@ -47,7 +32,7 @@ func (w *eventWriter) write(dst []byte) []byte {
 	for i := range w.steps {
 		e := &w.steps[i].Event
 		if w.steps[i].Kind == neutral.StepClose {
-			if e.Kind == neutral.EventCall && !cutOff(&w.call, w.ending.Finish) {
+			if e.Kind == neutral.EventCall && !cutOff(&w.call, w.told.Ending.Finish) {
 				dst = w.event(dst, &part{FunctionCall: &functionCall{ID: w.call.ID, Name: w.call.Name, Args: w.call.Object()}, ThoughtSignature: w.seal.Wrap(name)})
 				w.seal = neutral.Seal{}
 			}
@@ -81,13 +66,13 @@ func (w *eventWriter) write(dst []byte) []byte {
 // begin appends an event up to its first part.
 func (w *eventWriter) begin(dst []byte) []byte {
 	if w.tail == nil {
-		if w.id == "" {
-			w.id = w.c.NewID("")
+		if w.told.ID == "" {
+			w.told.ID = w.c.NewID("")
 		}
 		w.tail = append(w.tail, `,"modelVersion":`...)
-		w.tail = dialect.AppendString(w.tail, w.c.ModelOr(w.model))
+		w.tail = dialect.AppendString(w.tail, w.c.ModelOr(w.told.Model))
 		w.tail = append(w.tail, `,"responseId":`...)
-		w.tail = dialect.AppendString(w.tail, w.id)
+		w.tail = dialect.AppendString(w.tail, w.told.ID)
 		w.tail = append(w.tail, "}\n\n"...)
 	}
 	return append(dst, `data: {"candidates":[{"content":{"role":"model","parts":[`...)
@@ -116,9 +101,9 @@ func (w *eventWriter) event(dst []byte, p *part) []byte {
 func (w *eventWriter) End(dst []byte) []byte {
 	w.steps = w.seq.End(w.steps[:0])
 	dst = append(w.begin(w.write(dst)), `{"text":""}]},"finishReason":"`...)
-	dst = append(dst, finishWord(w.ending.Finish)...)
+	dst = append(dst, finishWord(w.told.Ending.Finish)...)
 	dst = append(dst, `","index":0}]`...)
-	if u := usageOf(w.usage); u != nil {
+	if u := usageOf(w.told.Usage); u != nil {
 		dst = append(append(dst, `,"usageMetadata":`...), neutral.Encode(u)...)
 	}
 	return append(dst, w.tail...)

@@ -87,5 +87,5 @@ func followPart(s *jsonscan.Scanner) bool {
 
 // Writer implements neutral.Tail.
 func (t *tail) Writer(c *neutral.Context, _ string) neutral.EventWriter {
-	return &eventWriter{c: c, id: string(t.id), model: string(t.model), seq: neutral.OpenText()}
+	return &eventWriter{c: c, told: neutral.Told{ID: string(t.id), Model: string(t.model)}, seq: neutral.OpenText()}
 }

@@ -105,6 +105,31 @@ type Choice struct {
 	Names []string
 }
 
+// Word returns OpenAI's word for the mode, empty when the client did not say.
+func (c *Choice) Word() string {
+	switch c.Mode {
+	case ChoiceAuto:
+		return "auto"
+	case ChoiceNone:
+		return "none"
+	case ChoiceAny:
+		return "required"
+	}
+	return ""
+}
+
+// ReadWord reads what Word returns.
+func (c *Choice) ReadWord(word string) {
+	switch word {
+	case "auto":
+		c.Mode = ChoiceAuto
+	case "none":
+		c.Mode = ChoiceNone
+	case "required", "any":
+		c.Mode = ChoiceAny
+	}
+}
+
 // OutputKind is the form of the answer's text.
 type OutputKind uint8
 

@@ -13,31 +13,21 @@ import (
 func (Dialect) NewEventWriter(c *neutral.Context) neutral.EventWriter { return &eventWriter{c: c} }
 
 type eventWriter struct {
-	c         *neutral.Context
-	id, model string
-	head      []byte // what every chunk begins with
-	called    bool
-	bare      []int                     // calls that have begun and have no arguments yet
-	free      map[int]*neutral.FreeText // custom calls, by their index
-	seal      neutral.Seal              // for the call that follows
-	ending    neutral.Ending
-	usage     dialect.Usage
+	told   neutral.Told
+	c      *neutral.Context
+	head   []byte // what every chunk begins with
+	called bool
+	bare   []int                     // calls that have begun and have no arguments yet
+	free   map[int]*neutral.FreeText // custom calls, by their index
+	seal   neutral.Seal              // for the call that follows
 }
 
 // Write implements neutral.EventWriter.
 func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
+	if w.told.Note(e) {
+		return dst
+	}
 	switch e.Kind {
-	case neutral.EventStart:
-		if w.id == "" {
-			w.id = e.ID
-		}
-		if w.model == "" {
-			w.model = e.Model
-		}
-	case neutral.EventFinish:
-		w.ending = e.Ending
-	case neutral.EventUsage:
-		w.usage = e.Usage
 	case neutral.EventSeal:
 		w.seal = e.Seal
 	case neutral.EventText:
@@ -135,8 +125,8 @@ func (w *eventWriter) call(dst []byte, e *neutral.Event) []byte {
 // begin appends a chunk up to its delta, after the chunk with the role if it is the first.
 func (w *eventWriter) begin(dst []byte) []byte {
 	if w.head == nil {
-		if w.id == "" {
-			w.id = w.c.NewID("chatcmpl-")
+		if w.told.ID == "" {
+			w.told.ID = w.c.NewID("chatcmpl-")
 		}
 		w.setHead(w.c.Now.Unix())
 		dst = append(dst, w.head...)
@@ -149,11 +139,11 @@ func (w *eventWriter) begin(dst []byte) []byte {
 // setHead makes what every chunk begins with.
 func (w *eventWriter) setHead(created int64) {
 	w.head = append(w.head[:0], `data: {"id":`...)
-	w.head = dialect.AppendString(w.head, w.id)
+	w.head = dialect.AppendString(w.head, w.told.ID)
 	w.head = append(w.head, `,"object":"chat.completion.chunk","created":`...)
 	w.head = strconv.AppendInt(w.head, created, 10)
 	w.head = append(w.head, `,"model":`...)
-	w.head = dialect.AppendString(w.head, w.c.ModelOr(w.model))
+	w.head = dialect.AppendString(w.head, w.c.ModelOr(w.told.Model))
 	w.head = append(w.head, `,"choices":[`...)
 }
 
@@ -175,9 +165,9 @@ func (w *eventWriter) End(dst []byte) []byte {
 		dst = w.input(dst, index, w.free[index].End())
 	}
 	dst = append(w.begin(dst), `{},"finish_reason":"`...)
-	dst = append(dst, finishWord(w.c.Request, w.ending.Finish, w.called)...)
+	dst = append(dst, finishWord(w.c.Request, w.told.Ending.Finish, w.called)...)
 	dst = append(dst, `"}]}`+"\n\n"...)
-	if count := countOf(w.usage); count != nil && w.c.Request.IncludeUsage {
+	if count := countOf(w.told.Usage); count != nil && w.c.Request.IncludeUsage {
 		dst = append(dst, w.head...)
 		dst = append(dst, `],"usage":`...)
 		dst = append(dst, neutral.Encode(count)...)

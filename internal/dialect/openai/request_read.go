@@ -243,14 +243,9 @@ func readChoice(raw json.RawMessage) neutral.Choice {
 	}
 	switch neutral.First(raw) {
 	case '"':
-		switch strings.Trim(strings.TrimSpace(string(raw)), `"`) {
-		case "auto":
-			return neutral.Choice{Mode: neutral.ChoiceAuto}
-		case "none":
-			return neutral.Choice{Mode: neutral.ChoiceNone}
-		case "required", "any":
-			return neutral.Choice{Mode: neutral.ChoiceAny}
-		}
+		var out neutral.Choice
+		out.ReadWord(neutral.Word(raw))
+		return out
 	case '{':
 		if neutral.Decode(raw, &c) != nil {
 			break

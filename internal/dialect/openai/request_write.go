@@ -252,15 +252,8 @@ func writeChoice(c neutral.Choice) json.RawMessage {
 		Type     string `json:"type"`
 		Function name   `json:"function"`
 	}
-	var mode string
-	switch c.Mode {
-	case neutral.ChoiceAuto:
-		mode = "auto"
-	case neutral.ChoiceNone:
-		mode = "none"
-	case neutral.ChoiceAny:
-		mode = "required"
-	default:
+	mode := c.Word()
+	if mode == "" {
 		return nil
 	}
 	switch {

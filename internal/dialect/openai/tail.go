@@ -85,7 +85,7 @@ func followChoice(s *jsonscan.Scanner) bool {
 
 // Writer implements neutral.Tail.
 func (t *tail) Writer(c *neutral.Context, _ string) neutral.EventWriter {
-	w := &eventWriter{c: c, id: string(t.id), model: string(t.model)}
+	w := &eventWriter{c: c, told: neutral.Told{ID: string(t.id), Model: string(t.model)}}
 	created := t.created
 	if created == 0 {
 		created = c.Now.Unix()

@@ -13,18 +13,16 @@ func (Dialect) NewEventWriter(c *neutral.Context) neutral.EventWriter {
 }
 
 type eventWriter struct {
-	c         *neutral.Context
-	id, model string
-	response  *envelope // from the first event on
-	number    int64
-	open      *openItem         // the message or thought that grows
-	calls     map[int]*openItem // the calls that grow
-	done      []*item           // by place in the output; nil while an item grows
-	order     []int             // the calls in order
-	seal      neutral.Seal
-	buf       []byte
-	ending    neutral.Ending
-	usage     dialect.Usage
+	told     neutral.Told
+	c        *neutral.Context
+	response *envelope // from the first event on
+	number   int64
+	open     *openItem         // the message or thought that grows
+	calls    map[int]*openItem // the calls that grow
+	done     []*item           // by place in the output; nil while an item grows
+	order    []int             // the calls in order
+	seal     neutral.Seal
+	buf      []byte
 }
 
 // openItem is an item that grows.
@@ -40,18 +38,10 @@ type openItem struct {
 
 // Write implements neutral.EventWriter.
 func (w *eventWriter) Write(dst []byte, e *neutral.Event) []byte {
+	if w.told.Note(e) {
+		return dst
+	}
 	switch e.Kind {
-	case neutral.EventStart:
-		if w.id == "" {
-			w.id = e.ID
-		}
-		if w.model == "" {
-			w.model = e.Model
-		}
-	case neutral.EventFinish:
-		w.ending = e.Ending
-	case neutral.EventUsage:
-		w.usage = e.Usage
 	case neutral.EventText, neutral.EventRefusal:
 		if e.Text != "" {
 			dst = w.say(dst, e)
@@ -100,10 +90,10 @@ func (w *eventWriter) begin(dst []byte) []byte {
 	if w.response != nil {
 		return dst
 	}
-	if w.id == "" {
-		w.id = w.c.NewID("resp_")
+	if w.told.ID == "" {
+		w.told.ID = w.c.NewID("resp_")
 	}
-	w.response = newEnvelope(w.c, w.id, w.c.ModelOr(w.model))
+	w.response = newEnvelope(w.c, w.told.ID, w.c.ModelOr(w.told.Model))
 	body := append([]byte(`,"response":`), neutral.Encode(w.response)...)
 	dst = w.event(dst, "response.created", body)
 	return w.event(dst, "response.in_progress", body)
@@ -245,7 +235,7 @@ func (w *eventWriter) finish(dst []byte, o *openItem) []byte {
 func (w *eventWriter) End(dst []byte) []byte {
 	dst = w.close(w.begin(dst))
 	for _, index := range w.order {
-		if o := w.calls[index]; o != nil && w.ending.Finish == dialect.FinishLength && !o.whole() {
+		if o := w.calls[index]; o != nil && w.told.Ending.Finish == dialect.FinishLength && !o.whole() {
 			w.cut(o)
 		} else {
 			dst = w.closeCall(dst, index)
@@ -255,7 +245,7 @@ func (w *eventWriter) End(dst []byte) []byte {
 	for _, it := range w.done {
 		r.Output = append(r.Output, *it)
 	}
-	r.end(w.c, w.ending, w.usage)
+	r.end(w.c, w.told.Ending, w.told.Usage)
 	kind := "response.completed"
 	if r.Status == "incomplete" {
 		kind = "response.incomplete"
@@ -281,5 +271,5 @@ func (w *eventWriter) Fail(dst []byte, r *dialect.ErrorReport) []byte {
 			output = append(output, part)
 		}
 	}
-	return appendFailure(dst, r, w.number, w.id, w.c.ModelOr(w.model), output)
+	return appendFailure(dst, r, w.number, w.told.ID, w.c.ModelOr(w.told.Model), output)
 }

@@ -116,7 +116,7 @@ func (t *tail) item(raw []byte, place int64, done bool) string {
 func (t *tail) Writer(c *neutral.Context, text string) neutral.EventWriter {
 	s := jsonscan.New(t.response)
 	begun := scanResponse(&s)
-	w := &eventWriter{c: c, calls: map[int]*openItem{}, id: begun.id, model: begun.model, number: t.number}
+	w := &eventWriter{c: c, calls: map[int]*openItem{}, told: neutral.Told{ID: begun.id, Model: begun.model}, number: t.number}
 	w.response = newEnvelope(c, begun.id, c.ModelOr(begun.model))
 	var sent envelope
 	if neutral.Decode(t.response, &sent) == nil {

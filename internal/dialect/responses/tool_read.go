@@ -48,14 +48,7 @@ func strict(given *bool) *bool {
 func readChoice(out *neutral.Request, raw json.RawMessage) {
 	switch neutral.First(raw) {
 	case '"':
-		switch strings.Trim(strings.TrimSpace(string(raw)), `"`) {
-		case "auto":
-			out.Choice.Mode = neutral.ChoiceAuto
-		case "none":
-			out.Choice.Mode = neutral.ChoiceNone
-		case "required":
-			out.Choice.Mode = neutral.ChoiceAny
-		}
+		out.Choice.ReadWord(neutral.Word(raw))
 	case '{':
 		var c struct {
 			Type, Name, Mode string

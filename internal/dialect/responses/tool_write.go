@@ -49,15 +49,8 @@ func (w *writer) choice(r *neutral.Request) json.RawMessage {
 		return ref{"function", name}
 	}
 	c := &r.Choice
-	var mode string
-	switch c.Mode {
-	case neutral.ChoiceAuto:
-		mode = "auto"
-	case neutral.ChoiceNone:
-		mode = "none"
-	case neutral.ChoiceAny:
-		mode = "required"
-	default:
+	mode := c.Word()
+	if mode == "" {
 		return nil
 	}
 	switch {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +45,7 @@ var disputed = map[string]string{
 const twoResponses = "its stream holds two responses, one after the terminal event of the other; nothing follows a terminator (law S6)"
 
 type dialectCase struct {
+	file   string
 	ID     string
 	Tags   []string
 	Client struct {
@@ -62,6 +62,28 @@ type dialectCase struct {
 			Count             int
 		}
 	}
+}
+
+// readCases reads all cases, in the order of their files' names.
+func readCases(t *testing.T, dir string) []*dialectCase {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "cases", "*.json")) // sorted
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases in %s: %v", dir, err)
+	}
+	var out []*dialectCase
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &dialectCase{file: filepath.Base(path)}
+		if err := json.Unmarshal(raw, c); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 func (c *dialectCase) bytes(i int) []byte {
@@ -102,28 +124,15 @@ for line in sys.stdin:
 func TestDialectCases(t *testing.T) {
 	t.Parallel()
 	dir := dialectCases(t)
-	paths, err := filepath.Glob(filepath.Join(dir, "cases", "*.json"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases in %s: %v", dir, err)
-	}
-	sort.Strings(paths)
 	var lines bytes.Buffer
 	left := 0
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var c dialectCase
-		if err := json.Unmarshal(raw, &c); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		x, ok := exchangeOf(t, &c)
+	for _, c := range readCases(t, dir) {
+		x, ok := exchangeOf(t, c)
 		if !ok {
 			left++
 			continue
 		}
-		x["file"] = filepath.Base(path)
+		x["file"] = c.file
 		line, _ := json.Marshal(x)
 		lines.Write(append(line, '\n'))
 	}
