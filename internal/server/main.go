@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ type Options struct {
 	Version string
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
+
+	// Limits of clients' connections that tests shorten.
+	headerTime, idleTime time.Duration
 }
 
 // Main is a gateway. Start it once, stop it once; every other method may be called at any time in
@@ -69,6 +73,7 @@ func New(o Options) *Main {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.headerTime, o.idleTime = cmp.Or(o.headerTime, headerTime), cmp.Or(o.idleTime, idleTime)
 	return &Main{o: o, log: o.Logger, unknown: classify.NewSamples(0), loaded: make(chan struct{}), served: make(chan struct{})}
 }
 
@@ -178,7 +183,7 @@ func (m *Main) serve() {
 	m.cut = cut
 	m.http = &http.Server{
 		Handler: m, BaseContext: func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: m.o.headerTime, IdleTimeout: m.o.idleTime, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
 	}
 	go func() {

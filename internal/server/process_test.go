@@ -26,12 +26,12 @@ type process struct {
 }
 
 // spawn runs this test binary as a gateway on the configuration in dir.
-func spawn(t *testing.T, dir, text string) *process {
+func spawn(t *testing.T, dir, text string, env ...string) *process {
 	t.Helper()
 	g := &gate{log: &logs{}, file: filepath.Join(dir, "omniroute.yaml"), t: t, client: &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}}
 	write(t, g.file, text)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), serveFile+"="+g.file)
+	cmd.Env = append(append(os.Environ(), serveFile+"="+g.file), env...)
 	cmd.Stderr = g.log
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -26,10 +26,17 @@ import (
 // run this test binary again.
 const serveFile = "OMNIROUTE_TEST_SERVE"
 
+// impatientServe makes a child process that does not wait long for its clients.
+const impatientServe = "OMNIROUTE_TEST_IMPATIENT"
+
 func TestMain(m *testing.M) {
 	if file := os.Getenv(serveFile); file != "" {
 		log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-		err := Run(context.Background(), Options{Source: Find(file), Logger: log}, func(m *Main) { fmt.Println(m.URL()) })
+		o := Options{Source: Find(file), Logger: log}
+		if os.Getenv(impatientServe) != "" {
+			o.headerTime, o.idleTime = 500*time.Millisecond, time.Second
+		}
+		err := Run(context.Background(), o, func(m *Main) { fmt.Println(m.URL()) })
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
