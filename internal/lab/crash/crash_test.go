@@ -40,6 +40,11 @@ func (c column) want(s scenario) grade {
 
 func (s scenario) setup(c column, sockets bool) gatewaytest.Setup {
 	setup := gatewaytest.Setup{Config: c.config, Providers: labs(sockets), Sockets: sockets}
+	if s.alike {
+		for i := range setup.Providers {
+			setup.Providers[i].Text = alike
+		}
+	}
 	if s.handler != nil {
 		setup.Providers = setup.Providers[1:]
 		setup.Handlers = map[string]http.Handler{"first": s.handler}

@@ -22,9 +22,13 @@ combos:
   c: {strategy: priority, targets: [first/small, second/large]}
 `
 
-// options is for users who would rather pay for a second call than wait. No timeout before the
-// first content is shorter than by default: what is slow is overtaken, not given up.
-var options = strings.Replace(defaults, "second/large]", "second/large], hedge: {after: 8s, budget: 5%}", 1) + `
+// options is for users who would rather pay for a second call than wait or be told of a failure.
+// No timeout before the first content is shorter than by default: what is slow is overtaken, not
+// given up. Both providers' models go on from the beginning of an answer, or so it says here.
+var options = strings.NewReplacer(
+	"second/large]", "second/large], hedge: {after: 8s, budget: 5%}, recover: continue",
+	"models:", "prefill: plain, models:",
+).Replace(defaults) + `
 relay: {patience_for: any, idle_timeout: 40s}
 `
 
@@ -97,13 +101,18 @@ func by(a gatewaytest.Answer) string { return a.Header.Get("X-Omniroute-Provider
 // tokens is the length of every answer.
 const tokens = 60
 
-func text(p lab.Prompt) string {
+func text(p lab.Prompt) string { return said(p.Provider) }
+
+// said is an answer; alike is for providers that answer in the same words.
+func said(who string) string {
 	words := make([]string, tokens)
 	for i := range words {
-		words[i] = fmt.Sprintf("%s%d", p.Provider, i)
+		words[i] = fmt.Sprintf("%s%d", who, i)
 	}
 	return strings.Join(words, " ")
 }
+
+func alike(lab.Prompt) string { return said("word") }
 
 // labs returns both providers, at a usual pace or in a hurry.
 func labs(hurry bool) []lab.Options {
