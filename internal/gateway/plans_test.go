@@ -21,8 +21,8 @@ import (
 const planConfig = `
 store: "memory:"
 providers:
-  p: {base_url: "$p", connections: [{id: k1, api_key: secret-p1}, {id: k2, api_key: secret-p2}], models: [m]}
-  q: {base_url: "$q", connections: [{id: k3, api_key: secret-q3}], models: [m, n]}
+  p: {base_url: "$p", prefill: plain, connections: [{id: k1, api_key: secret-p1}, {id: k2, api_key: secret-p2}], models: [m]}
+  q: {base_url: "$q", prefill: plain, connections: [{id: k3, api_key: secret-q3}], models: [m, n]}
   r: {base_url: "$r", connections: [{id: k4, api_key: secret-r4}], models: [m]}
 relay: {first_token_timeout: 20s, answer_timeout: 40s, idle_timeout: 15s, stall_timeout: 30s, deadline: 3m}
 combos:
@@ -38,16 +38,22 @@ combos:
   three-both: {targets: [p/m, q/m, r/m], hedge: {after: 2s, budget: 50%}, keepalive: 1s}
   two-both: {strategy: round-robin, targets: [p/m, {target: q/n, weight: 2}], hedge: {after: 1s, budget: 100%}, keepalive: 2s}
   one-both: {targets: [p/m], hedge: {after: 300ms}, keepalive: 1s}
+  three-recovered: {targets: [p/m, q/m, r/m], recover: continue}
+  two-recovered: {strategy: round-robin, targets: [p/m, {target: q/n, weight: 2}], recover: continue}
+  one-recovered: {targets: [p/m], recover: continue}
+  three-all: {targets: [p/m, q/m, r/m], recover: continue, hedge: {after: 500ms, budget: 100%}, keepalive: 1s}
+  two-all: {targets: [p/m, q/n], recover: continue, hedge: {after: p95, budget: 30%}, keepalive: 2s}
+  one-all: {targets: [p/m], recover: continue, hedge: {after: 300ms, budget: 100%}, keepalive: 3s}
 `
 
 // planOptions are the endings of the combos' names that turn options on.
-var planOptions = []string{"", "-hedged", "-alive", "-both"}
+var planOptions = []string{"", "-hedged", "-alive", "-both", "-recovered", "-recovered", "-recovered", "-all", "-all"}
 
-func planLabs(seed uint64) []lab.Options {
+func planLabs(seed uint64, v voice) []lab.Options {
 	text := func(p lab.Prompt) string {
 		words := make([]string, 20)
 		for i := range words {
-			words[i] = fmt.Sprintf("%s-%s-%d-%d", p.Provider, p.Connection, p.Call, i)
+			words[i] = v.word(p, i)
 		}
 		return strings.Join(words, " ")
 	}
@@ -124,6 +130,8 @@ func TestRandomFaultPlans(t *testing.T) {
 		only, _ = strconv.Atoi(s)
 		plans = only + 1
 	}
+	seen := &recoveries{}
+	t.Cleanup(func() { seen.check(t, plans == 1000) })
 	const lanes = 8
 	for lane := range lanes {
 		t.Run(fmt.Sprint("lane ", lane), func(t *testing.T) {
@@ -132,7 +140,7 @@ func TestRandomFaultPlans(t *testing.T) {
 				if only >= 0 && seed != only {
 					continue
 				}
-				synctest.Test(t, func(t *testing.T) { runPlan(t, uint64(seed)) })
+				synctest.Test(t, func(t *testing.T) { runPlan(t, uint64(seed), seen) })
 				if t.Failed() {
 					t.Logf("this was plan %d; OMNIROUTE_PLAN=%d runs it alone", seed, seed)
 				}
@@ -141,9 +149,10 @@ func TestRandomFaultPlans(t *testing.T) {
 	}
 }
 
-func runPlan(t *testing.T, seed uint64) {
+func runPlan(t *testing.T, seed uint64, seen *recoveries) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	setup := gatewaytest.Setup{Config: planConfig, Providers: planLabs(seed)}
+	v := voice(rnd.IntN(3))
+	setup := gatewaytest.Setup{Config: planConfig, Providers: planLabs(seed, v)}
 	if rnd.IntN(2) == 0 {
 		setup.Wrap = func(c net.Conn) net.Conn {
 			return &chopped{Conn: c, rnd: rand.New(rand.NewPCG(seed, 2))}
@@ -155,12 +164,16 @@ func runPlan(t *testing.T, seed uint64) {
 		case 0: // well
 		case 1: // by key or model
 			w.Providers[name].SetScript(lab.Phase{Match: lab.OnConnection("k1"), Fault: randomFault(rnd)}, lab.Phase{Match: lab.OnModel("n"), Fault: randomFault(rnd)})
+		case 2: // one thing after another
+			w.Providers[name].SetFault(lab.All(randomPrefill(rnd), lab.Sequence(randomFault(rnd), randomFault(rnd), randomFault(rnd))))
 		default:
-			w.Providers[name].SetFault(randomFault(rnd))
+			w.Providers[name].SetFault(lab.All(randomPrefill(rnd), randomFault(rnd)))
 		}
 	}
 	option := planOptions[rnd.IntN(len(planOptions))]
 	var all sync.WaitGroup
+	var mu sync.Mutex
+	var checks []func()
 	for range 1 + rnd.IntN(4) {
 		model, stream := []string{"three", "three", "two", "one"}[rnd.IntN(4)], rnd.IntN(4) > 0
 		model += option
@@ -177,9 +190,14 @@ func runPlan(t *testing.T, seed uint64) {
 			}
 			start := time.Now()
 			a := w.Chat(ctx, model, stream)
-			if why := judge(a, stream, patience > 0, time.Since(start)); why != "" {
-				t.Errorf("plan %d, model %s, stream %v: %s\n%d %v %s", seed, model, stream, why, a.Status, a.Header, a.Body)
-			}
+			took := time.Since(start)
+			mu.Lock()
+			defer mu.Unlock()
+			checks = append(checks, func() {
+				if why := judge(a, v, goneOnWith(w, a), stream, patience > 0, took); why != "" {
+					t.Errorf("plan %d, model %s, stream %v: %s\n%d %v %s", seed, model, stream, why, a.Status, a.Header, a.Body)
+				}
+			})
 		}
 		if rnd.IntN(2) == 0 {
 			all.Go(ask)
@@ -189,7 +207,11 @@ func runPlan(t *testing.T, seed uint64) {
 	}
 	all.Wait()
 	synctest.Wait()
+	for _, check := range checks {
+		check()
+	}
 	sumsEqual(t, w)
+	seen.count(w.Stories())
 	// No slot may be lost: when all is well again, and the longest exclusion over, all is served.
 	for _, p := range w.Providers {
 		p.SetFault(lab.Fault{})
@@ -210,7 +232,7 @@ func runPlan(t *testing.T, seed uint64) {
 }
 
 // judge says what is wrong with an answer.
-func judge(a gatewaytest.Answer, stream, mayLeave bool, took time.Duration) string {
+func judge(a gatewaytest.Answer, v voice, goneOn, stream, mayLeave bool, took time.Duration) string {
 	switch {
 	case took > 3*time.Minute+5*time.Second:
 		return fmt.Sprintf("it took %v", took)
@@ -229,33 +251,9 @@ func judge(a gatewaytest.Answer, stream, mayLeave bool, took time.Duration) stri
 		}
 		return ""
 	}
-	want, call := a.Header.Get("X-Omniroute-Provider")+"-"+a.Header.Get("X-Omniroute-Connection"), -1
-	words := strings.Fields(a.Text)
-	if keptAlive(a) && len(words) > 0 { // the headers came too early to name the target
-		if want != "-" {
-			return "a target is named that was not known yet"
-		}
-		want = strings.Join(strings.Split(words[0], "-")[:2], "-")
-	}
-	next := 0
-	dropped := 0
-	for i, word := range words {
-		rest, ok := strings.CutPrefix(word, want+"-")
-		var c, n int
-		if _, err := fmt.Sscanf(rest, "%d-%d", &c, &n); !ok || err != nil {
-			return "a word of somebody else: " + word
-		}
-		if i > 0 && c != call {
-			return "two answers in one"
-		}
-		call = c
-		switch {
-		case n < next:
-			return fmt.Sprint("word again: ", word)
-		case n > next:
-			dropped += n - next // an event that did not parse is dropped (law S4)
-		}
-		next = n + 1
+	next, dropped, why := v.listen(a, goneOn)
+	if why != "" {
+		return why
 	}
 	whole := next == 20 && dropped == 0 || next >= 19 && dropped <= 1 && next-dropped >= 19-1
 	switch {
