@@ -357,9 +357,10 @@ func TestStories(t *testing.T) {
 		b.Observe(telemetry.Story{
 			ID: fmt.Sprintf("r%d", i), At: at, Dialect: "openai", Method: "POST", Path: "/v1/chat/completions", Model: "coding", Route: "coding", Stream: true, Status: 200,
 			Duration: 1500 * time.Millisecond, FirstContent: 300 * time.Millisecond, Usage: dialect.Usage{Known: true, Input: 7, Output: 9},
+			Recovery: &telemetry.Recovery{Outcome: telemetry.Recovered, Way: "restart", Bytes: 12},
 			Attempts: []failover.Record{
 				{Key: key, At: at, Outcome: failover.OutcomeFailed, Status: 429, Verdict: resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 2 * time.Second, Rule: "r"}, Duration: 40 * time.Millisecond},
-				{Key: key, At: at, Outcome: failover.OutcomeAnswered, Status: 200, FirstContent: 250 * time.Millisecond, Duration: time.Second, Probe: true},
+				{Key: key, At: at, Outcome: failover.OutcomeAnswered, Status: 200, FirstContent: 250 * time.Millisecond, Duration: time.Second, Probe: true, Resumes: true},
 			},
 			Skipped: []failover.Skip{
 				{Key: key, Exclusion: resilience.Exclusion{Layer: resilience.LayerBreaker, Kind: resilience.KindTimeout, Until: at, RetryAfter: time.Second}},
@@ -387,11 +388,11 @@ func TestStories(t *testing.T) {
 	stamp := resilience.Timestamp{Time: at}
 	wanted := Request{
 		ID: "r3", At: stamp, Dialect: "openai", Method: "POST", Path: "/v1/chat/completions", Model: "coding", Route: "coding", Stream: true, Status: 200,
-		DurationMs: 1500, FirstContentMs: 300, Usage: &Usage{Input: 7, Output: 9},
+		DurationMs: 1500, FirstContentMs: 300, Usage: &Usage{Input: 7, Output: 9}, Recovery: &Recovery{Outcome: telemetry.Recovered, Way: "restart", Bytes: 12},
 		Attempts: []Attempt{
 			{RequestID: "r3", At: stamp, Provider: "acme", Connection: "main", Model: "large", Outcome: "failed", Status: 429, Scope: ptr(resilience.ScopeConnection),
 				Kind: ptr(resilience.KindRateLimit), Rule: "r", RetryAfterMs: 2000, DurationMs: 40},
-			{RequestID: "r3", At: stamp, Provider: "acme", Connection: "main", Model: "large", Outcome: "answered", Status: 200, Probe: true, FirstContentMs: 250, DurationMs: 1000},
+			{RequestID: "r3", At: stamp, Provider: "acme", Connection: "main", Model: "large", Outcome: "answered", Status: 200, Probe: true, Resumes: true, FirstContentMs: 250, DurationMs: 1000},
 		},
 		Skipped: []Skipped{
 			{Provider: "acme", Connection: "main", Model: "large", Layer: ptr(resilience.LayerBreaker), Kind: ptr(resilience.KindTimeout), Until: stamp, RetryAfterMs: 1000},

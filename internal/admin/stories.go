@@ -62,6 +62,7 @@ type Attempt struct {
 	Probe        bool  `json:"probe"`
 	// Hedge says that it was started beside one that was slow.
 	Hedge          bool  `json:"hedge"`
+	Resumes        bool  `json:"resumes,omitempty"` // it was to finish an answer that broke off
 	FirstContentMs int64 `json:"first_content_ms"`
 	DurationMs     int64 `json:"duration_ms"`
 }
@@ -98,9 +99,20 @@ type Request struct {
 	FirstContentMs int64                `json:"first_content_ms"`
 	// Session is "home", "new" or "detour" where the request named a session.
 	Session  string    `json:"session,omitempty"`
+	Recovery *Recovery `json:"recovery,omitempty"`
 	Usage    *Usage    `json:"usage"` // null where the upstream said nothing
 	Attempts []Attempt `json:"attempts"`
 	Skipped  []Skipped `json:"skipped"`
+}
+
+// Recovery is what became of an answer that broke off, where the combo has such finished by another
+// attempt.
+type Recovery struct {
+	Outcome telemetry.RecoveryOutcome `json:"outcome"`
+	Way     string                    `json:"way,omitempty"`
+	// Bytes is how much of the text the client had.
+	Bytes int    `json:"bytes"`
+	Why   string `json:"why,omitempty"`
 }
 
 // Usage is what the upstream said of tokens.
@@ -162,6 +174,9 @@ func requestOf(s telemetry.Story) Request {
 		Stream: s.Stream, Session: s.Session, Status: s.Status, Code: s.Code, Broke: s.Broke, DurationMs: ms(s.Duration), FirstContentMs: ms(s.FirstContent),
 		Attempts: []Attempt{}, Skipped: []Skipped{},
 	}
+	if c := s.Recovery; c != nil {
+		q.Recovery = &Recovery{c.Outcome, c.Way, c.Bytes, c.Why}
+	}
 	if u := s.Usage; u.Known {
 		q.Usage = &Usage{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning}
 	}
@@ -184,7 +199,7 @@ func requestOf(s telemetry.Story) Request {
 func attemptOf(id string, rec failover.Record) Attempt {
 	t := Attempt{
 		RequestID: id, At: resilience.Timestamp{Time: rec.At}, Provider: rec.Key.Provider, Connection: rec.Key.Connection, Model: rec.Key.Model,
-		Outcome: rec.Outcome, Status: rec.Status, Probe: rec.Probe, Hedge: rec.Hedge, FirstContentMs: ms(rec.FirstContent), DurationMs: ms(rec.Duration),
+		Outcome: rec.Outcome, Status: rec.Status, Probe: rec.Probe, Hedge: rec.Hedge, Resumes: rec.Resumes, FirstContentMs: ms(rec.FirstContent), DurationMs: ms(rec.Duration),
 	}
 	if v := rec.Verdict; v.Scope != resilience.ScopeNone {
 		t.Scope, t.Kind, t.Rule, t.Evidence, t.RetryAfterMs = &v.Scope, &v.Kind, v.Rule, v.Evidence, ms(v.RetryAfter)

@@ -246,6 +246,9 @@ func (g *Gateway) observe(s telemetry.Story) {
 		if why := cmp.Or(s.Broke, s.Code); why != "" {
 			attrs = append(attrs, slog.String("error", why))
 		}
+		if c := s.Recovery; c != nil {
+			attrs = append(attrs, slog.String("recovery", string(c.Outcome)), slog.Int("broke_after_bytes", c.Bytes))
+		}
 		g.log.LogAttrs(context.Background(), level, "request", attrs...)
 	}
 	if g.o.Observe != nil {

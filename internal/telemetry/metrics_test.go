@@ -97,6 +97,7 @@ func TestValuesAfterARun(t *testing.T) {
 	m.Observe(Story{At: begin, Status: 401, Code: dialect.CodeInvalidAPIKey})
 	m.Observe(Story{At: begin, Route: "coding", Status: 418, Code: "im_a_teapot"})
 	broke := answered()
+	broke.Recovery = &Recovery{Outcome: NotRecovered, Way: "restart", Bytes: 12}
 	broke.Broke, broke.Attempts[0].Outcome = "provider/network", failover.OutcomeFailed
 	broke.Attempts[0].Verdict = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindNetwork}
 	m.Observe(broke)
@@ -108,6 +109,7 @@ func TestValuesAfterARun(t *testing.T) {
 		`omniroute_requests_total{route="(none)",status="401"}`:                                                                         1,
 		`omniroute_request_errors_total{code="all_targets_unavailable"}`:                                                                1,
 		`omniroute_request_errors_total{code="upstream"}`:                                                                               1,
+		`omniroute_recoveries_total{outcome="failed",route="coding",way="restart"}`:                                                     1,
 		`omniroute_broken_answers_total{route="coding"}`:                                                                                1,
 		`omniroute_request_duration_seconds_sum{route="coding",stream="true"}`:                                                          4,
 		`omniroute_request_duration_seconds_count{route="coding",stream="false"}`:                                                       1,

@@ -22,6 +22,9 @@ func (m *Metrics) Observe(s Story) {
 	if s.Code != "" {
 		m.v.errors.WithLabelValues(codeLabel(s.Code)).Inc()
 	}
+	if c := s.Recovery; c != nil {
+		m.v.recoveries.WithLabelValues(r.name, string(c.Outcome), c.Way).Inc()
+	}
 	if s.Broke != "" {
 		m.v.broken.WithLabelValues(r.name).Inc()
 	}
