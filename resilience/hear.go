@@ -7,14 +7,18 @@ func (e *Engine) hearNews(n News) {
 	s := e.share
 	e.mu.Lock()
 	defer e.unlock()
+	if n.Life != s.life {
+		kick(s.beatNow) // the store began anew, or this node did; the beat finds out
+		return
+	}
 	for _, k := range n.Gates {
 		e.hearKnown(k)
 	}
 	switch {
-	case n.Life == s.life && n.From == s.revision:
+	case n.From == s.revision:
 		s.revision = n.To
-	case n.Life != s.life || n.To > s.revision:
-		kick(s.beatNow) // something was missed; the beat finds out what
+	case n.To > s.revision:
+		kick(s.beatNow) // something was missed
 	}
 	now := e.now()
 	for _, id := range n.Freed {

@@ -34,8 +34,8 @@ type right struct {
 // guard is what a probe in flight was let through under.
 type guard struct {
 	begun, until instant
-	tokens       map[RecordID]int64
-	done         bool // it has reported; what its answer's end says is news like any other
+	rights       map[RecordID]*right // as they were then: one that was given back is another
+	done         bool                // it has reported; what its answer's end says is news like any other
 }
 
 type rightState uint8
@@ -101,12 +101,12 @@ func (s *sharing) want(ids []RecordID) {
 
 // guard notes a probe that is let through.
 func (s *sharing) guard(lease uint64, t *Target, answers [4]answer, now instant) {
-	g := &guard{begun: now, until: after(now, t.dom.policy.Breaker.ProbeLease), tokens: map[RecordID]int64{}}
+	g := &guard{begun: now, until: after(now, t.dom.policy.Breaker.ProbeLease), rights: map[RecordID]*right{}}
 	for i, id := range t.ids() {
 		if v := answers[i].verdict; v == probe || v == recheck {
 			r := s.rights[id]
 			r.probes++
-			g.tokens[id] = r.token
+			g.rights[id] = r
 		}
 	}
 	s.guards[lease] = g
@@ -125,8 +125,8 @@ func (s *sharing) heed(lease uint64, now instant) (*guard, bool) {
 	if now >= g.until {
 		return nil, false
 	}
-	for id, token := range g.tokens {
-		if r := s.rights[id]; r == nil || !r.mine || r.token != token {
+	for id, r := range g.rights {
+		if s.rights[id] != r || !r.mine {
 			return nil, false
 		}
 	}
@@ -138,7 +138,11 @@ func (s *sharing) evidence(g *guard) (end func()) {
 	if g == nil {
 		return func() {}
 	}
-	return s.proving(g.begun, g.tokens)
+	tokens := make(map[RecordID]int64, len(g.rights))
+	for id, r := range g.rights {
+		tokens[id] = r.token
+	}
+	return s.proving(g.begun, tokens)
 }
 
 // settled gives back the rights of a probe that has reported.
@@ -151,12 +155,8 @@ func (s *sharing) settled(lease uint64) {
 		return
 	}
 	g.done = true
-	for id, token := range g.tokens {
-		r := s.rights[id]
-		if r == nil || !r.mine || r.token != token {
-			continue
-		}
-		if r.probes--; r.probes <= 0 {
+	for id, r := range g.rights {
+		if r.probes--; r.probes <= 0 && s.rights[id] == r && r.mine {
 			s.giveBack(id, r)
 		}
 	}

@@ -52,6 +52,8 @@ var importedBy = map[string][]string{
 	"internal/dialect/dialecttest": {},
 	// A world for tests of the client API.
 	"internal/gateway/gatewaytest": {},
+	// A real server for tests.
+	"internal/redistest": {},
 }
 
 // height returns how high a package of ours stands, and the name of heights that says so.

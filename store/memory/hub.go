@@ -100,13 +100,13 @@ func (h *Hub) spread(n resilience.News) {
 	}
 }
 
-// free ends leases that have run out or that these tokens are of.
+// free ends the leases that these tokens are of. The tokens stay: they fence what an older owner
+// may still say.
 func (h *Hub) free(given []resilience.Held) (freed []resilience.RecordID) {
-	for id, l := range h.leases {
-		given := slices.ContainsFunc(given, func(g resilience.Held) bool { return g.Gate == id && g.Token == l.token })
-		if given || !h.now().Before(l.until) {
-			delete(h.leases, id)
-			freed = append(freed, id)
+	for _, g := range given {
+		if l := h.leases[g.Gate]; l.token == g.Token {
+			h.leases[g.Gate] = lease{token: l.token}
+			freed = append(freed, g.Gate)
 		}
 	}
 	return freed
@@ -146,11 +146,10 @@ func (h *Hub) beat(b resilience.Beat, node string) (p resilience.Pulse) {
 	defer h.mu.Unlock()
 	now := h.now()
 	h.seen[node] = now
-	h.spread(resilience.News{Freed: h.free(nil)})
 	for _, k := range b.Keep {
-		l, ok := h.leases[k.Gate]
-		switch {
+		switch l, ok := h.leases[k.Gate]; {
 		case !ok, l.token == k.Token:
+			h.token = max(h.token, k.Token)
 			h.leases[k.Gate] = lease{node, k.Token, now.Add(k.For)}
 		default:
 			p.Lost = append(p.Lost, k.Gate)
@@ -197,9 +196,9 @@ func (h *Hub) lend(ids []resilience.RecordID, d time.Duration, node string) (g r
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()
-	n := resilience.News{Freed: h.free(nil)}
+	n := resilience.News{}
 	for _, id := range ids {
-		if l, held := h.leases[id]; held && l.node != node {
+		if l := h.leases[id]; now.Before(l.until) && l.node != node {
 			g.Wait = max(g.Wait, l.until.Sub(now))
 			n.Wanted = append(n.Wanted, id)
 		}

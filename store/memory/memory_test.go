@@ -26,6 +26,13 @@ func TestHub(t *testing.T) {
 		hub := memory.NewHub(nil)
 		return storetest.Medium{Open: func(storetest.TB) resilience.Store { return hub.Node("one") }}
 	})
+	t.Run("shared", func(t *testing.T) {
+		t.Parallel()
+		storetest.RunShared(t, func(testing.TB) storetest.Fleet {
+			hub := memory.NewHub(nil)
+			return func(node string) resilience.Shared { return hub.Node(node) }
+		})
+	})
 }
 
 // Loads and batches at the same time must neither race nor show half a batch.
