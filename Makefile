@@ -22,7 +22,7 @@ GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check unit e2e cases crash fmt fmt-check vet lint fuzz bench bench-micro tidy-check clean
+.PHONY: help build demo test check unit e2e cases crash fmt fmt-check vet lint fuzz bench bench-micro image-check tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ bench: build ## measure engine and gateway beside their references, some minutes
 bench-micro: ## run the Go benchmarks, and other breakers beside ours; BENCH=regexp COUNT=n
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
 	cd e2e && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -cpu 1,2 ./bench/...
+
+image-check: ## the steps of the container file by hand, and the program in what they make; Linux, as root
+	scripts/image
 
 tidy-check: ## fail when a go.mod or go.sum is not tidy
 	@for m in $(MODULES); do echo "$$m: go mod tidy -diff"; $(GO) -C $$m mod tidy -diff || exit 1; done
