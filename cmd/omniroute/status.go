@@ -107,6 +107,7 @@ func draw(out io.Writer, page []byte, inPlace bool) error {
 func explainCommand() *cobra.Command {
 	var at where
 	var asJSON bool
+	var q admin.ExplainRequest
 	c := &cobra.Command{
 		Use: "explain MODEL", Short: "Show which targets a request for a model would try, and why not the others", Args: named("the MODEL, such as a combo or provider/model,"),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -117,7 +118,8 @@ func explainCommand() *cobra.Command {
 			defer client.Close()
 			ctx, cancel := interruptible(c)
 			defer cancel()
-			x, raw, err := client.Explain(ctx, given[0])
+			q.Model = given[0]
+			x, raw, err := client.Explain(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -131,6 +133,15 @@ func explainCommand() *cobra.Command {
 		},
 	}
 	at.flags(c)
+	f := c.Flags()
+	f.Int64Var(&q.PromptTokens, "prompt-tokens", 0, "as for a prompt of `N` tokens")
+	f.Int64Var(&q.MaxOutput, "max-output", 0, "as for a request that allows an answer of `N` tokens")
+	f.BoolVar(&q.Tools, "tools", false, "as for a request that offers tools")
+	f.BoolVar(&q.Images, "images", false, "as for a request that holds images")
+	f.BoolVar(&q.Schema, "schema", false, "as for a request that wants JSON of a schema")
+	f.BoolVar(&q.Stream, "stream", false, "as for a request that wants a stream")
+	f.StringVar(&q.Session, "session", "", "as for a request of the session that the header x-session-id names `S`")
+	f.StringVar(&q.Client, "client", "", "as for a request with the client key of that `NAME`")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the answer of the admin API")
 	return c
 }

@@ -319,7 +319,7 @@ func TestRefusals(t *testing.T) {
 		{"DELETE", "exclude", `{"provider": "acme", "for": "1m"}`, 400, `unknown field \"for\"`},
 		{"DELETE", "exclude", `{}`, 400, `provider is missing`},
 		{"POST", "explain", `{}`, 400, `model is missing`},
-		{"POST", "explain", `{"model": "coding", "session": "s"}`, 400, `unknown field \"session\"`},
+		{"POST", "explain", `{"model": "coding", "sesion": "s"}`, 400, `unknown field \"sesion\"`},
 		{"POST", "explain", `{"model": "nonsense-that-nobody-has"}`, 404, `no combo, model or provider/model is named`},
 		{"GET", "attempts?limit=0", ``, 400, `limit \"0\" is no number from 1 to 10000`},
 		{"GET", "attempts?limit=x", ``, 400, `is no number`},

@@ -85,9 +85,9 @@ func (c *Client) Status(ctx context.Context) (s Status, raw []byte, err error) {
 	return s, raw, err
 }
 
-// Explain asks what would become of a request for the model.
-func (c *Client) Explain(ctx context.Context, model string) (x Explanation, raw []byte, err error) {
-	raw, err = c.call(ctx, http.MethodPost, "/admin/v1/explain", map[string]string{"model": model}, &x)
+// Explain asks what would become of a request.
+func (c *Client) Explain(ctx context.Context, q ExplainRequest) (x Explanation, raw []byte, err error) {
+	raw, err = c.call(ctx, http.MethodPost, "/admin/v1/explain", q, &x)
 	return x, raw, err
 }
 

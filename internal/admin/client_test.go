@@ -37,7 +37,7 @@ func TestClient(t *testing.T) {
 		if err != nil || s.Version != "1.2.3" || !strings.Contains(string(raw), `"cluster":"single"`) {
 			t.Errorf("%+v %v", s, err)
 		}
-		x, _, err := c.Explain(t.Context(), "coding")
+		x, _, err := c.Explain(t.Context(), ExplainRequest{Model: "coding"})
 		if err != nil || len(x.Candidates) != 3 {
 			t.Errorf("%+v %v", x, err)
 		}
@@ -46,7 +46,7 @@ func TestClient(t *testing.T) {
 			t.Errorf("%+v %v", n, err)
 		}
 		var p *Problem
-		if _, _, err := c.Explain(t.Context(), "nonsense-that-nobody-has"); !errors.As(err, &p) || p.Status != 404 {
+		if _, _, err := c.Explain(t.Context(), ExplainRequest{Model: "nonsense-that-nobody-has"}); !errors.As(err, &p) || p.Status != 404 {
 			t.Errorf("%v", err)
 		}
 	}

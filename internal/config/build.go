@@ -82,26 +82,7 @@ func (b *builder) listener(n *node) {
 	}
 	b.metrics(n.get("metrics_listen"))
 	keys := n.get("client_keys")
-	if keys.ok() {
-		for _, item := range keys.items {
-			if item.absent {
-				b.warnf(item, "the variable is not set or empty, so this client key was left out")
-				continue
-			}
-			if !item.ok() {
-				continue
-			}
-			key, err := ParseClientKey(item.text)
-			switch {
-			case err != nil:
-				b.errorf(item, "%v", err)
-			case slices.Contains(c.ClientKeys, key):
-				b.errorf(item, "this client key stands in the list twice; remove one")
-			default:
-				c.ClientKeys = append(c.ClientKeys, key)
-			}
-		}
-	}
+	b.clients(keys)
 	token := n.get("admin_token")
 	switch {
 	case token == nil || token.bad:
@@ -115,7 +96,7 @@ func (b *builder) listener(n *node) {
 	}
 	var missing []string
 	// A key that was written and is wrong has been reported; it is not missing.
-	if wrong := keys != nil && (keys.bad || slices.ContainsFunc(keys.items, func(i *node) bool { return i.bad })); len(c.ClientKeys) == 0 && !wrong {
+	if wrong := keys != nil && (keys.bad || slices.ContainsFunc(keys.items, (*node).anyBad)); len(c.ClientKeys) == 0 && !wrong {
 		missing = append(missing, `client_keys: ["${OMNIROUTE_CLIENT_KEY}"]   # `+"`omniroute key` makes one")
 	}
 	if c.AdminToken.Empty() && (token == nil || !token.bad) {

@@ -24,7 +24,7 @@ type Config struct {
 	// Metrics is an address of its own for /metrics. The zero Address means that it is on Listen.
 	Metrics Address
 	// ClientKeys are the keys that clients may present. Empty means that clients need none.
-	ClientKeys []ClientKey
+	ClientKeys []*Client
 	// AdminToken guards the admin API. Empty means that it answers loopback callers only.
 	AdminToken Secret
 	// Store says where the state is kept. Defaults to sqlite, omniroute.db beside the file.

@@ -14,8 +14,8 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "Where clients connect: HOST:PORT, or unix:PATH. An address that other machines can reach needs client_keys and admin_token.",
 	},
 	{
-		key: "client_keys", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindSecret}},
-		doc:     "The keys that clients may present, each as it is or as sha256: and 64 hex digits (`omniroute key` prints both). Absent: clients need no key, which is for loopback listeners only.",
+		key: "client_keys", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindSecret, alternative: &spec{kind: kindObject, fields: clientFields}}},
+		doc:     "The keys that clients may present, each as it is or as sha256: and 64 hex digits (`omniroute key` prints both), or a mapping that also says what its callers may ask for. Absent: clients need no key, which is for loopback listeners only.",
 		example: `["${OMNIROUTE_CLIENT_KEY}"]`,
 	},
 	{
@@ -59,6 +59,21 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "What refusals of your providers mean. They are asked before the built-in rules, in this order; the first that matches counts.",
 	},
 }}
+
+var clientFields = []field{
+	{key: "key", spec: spec{kind: kindSecret}, required: true, doc: "The key, as it is or as sha256: and 64 hex digits.", example: `"${TEAM_KEY}"`},
+	{key: "name", spec: spec{kind: kindString}, doc: "Who it is, for people.", example: "search-team"},
+	{
+		key: "models", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindString}},
+		doc:     "What its callers may ask for and see in GET /v1/models: combos, models or provider/model; * stands for anything. Whatever else is as unknown to them as a name that does not exist. Default: everything.",
+		example: `[coding, "openai/*"]`,
+	},
+	{
+		key: "targets", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindString}},
+		doc:     "The provider/model that their requests may go to, whatever they ask for: others are left out of every combo. Default: all.",
+		example: `["anthropic/*", acme/acme-large]`,
+	},
+}
 
 // SessionFields are the members of a request's body that may name a session.
 func SessionFields() []string {

@@ -36,6 +36,9 @@ type NotFoundError struct {
 	Nearest []string
 }
 
+// NotFound makes the error for a name, of which those in names may have been meant.
+func NotFound(name string, names []string) *NotFoundError { return &NotFoundError{name, nearest(name, names, 3)} }
+
 // Error names what may have been meant.
 func (e *NotFoundError) Error() string {
 	name := e.Name
@@ -79,7 +82,7 @@ func (c *Config) ResolveFor(d catalog.Dialect, name string) (Resolution, error) 
 			return c.Implicit(name, MeansOnly, c.Target(only, name)), nil
 		}
 	}
-	return Resolution{}, &NotFoundError{name, nearest(name, c.names, 3)}
+	return Resolution{}, NotFound(name, c.names)
 }
 
 // Implicit returns what a name stands for that is no combo of the file: its targets, tried in their order, with

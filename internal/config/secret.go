@@ -96,15 +96,3 @@ func (k ClientKey) Matches(presented string) bool {
 	sum := sha256.Sum256([]byte(presented))
 	return subtle.ConstantTimeCompare(k.sum[:], sum[:]) == 1
 }
-
-// ClientAllowed reports whether a client that presents that key (or "") may call.
-func (c *Config) ClientAllowed(presented string) bool {
-	if len(c.ClientKeys) == 0 {
-		return true
-	}
-	sum, ok := sha256.Sum256([]byte(presented)), 0
-	for _, k := range c.ClientKeys {
-		ok |= subtle.ConstantTimeCompare(k.sum[:], sum[:])
-	}
-	return ok == 1
-}

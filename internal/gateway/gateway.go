@@ -186,18 +186,14 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 	if d == response {
 		name, pinned = g.pinned(responses.PreviousID(body.B), name)
 	}
-	resolve := router.Resolve
-	if g.o.Resolve != nil {
-		resolve = g.o.Resolve
-	}
-	to, err := resolve(catalog.Dialect(d.Name()), name)
+	to, barred, err := g.resolve(r, d, name, asked.Model)
 	if err != nil {
 		body.Release()
 		g.fail(w, r, refusal(err))
 		return
 	}
 	g.relay.Serve(w, r, &relay.Request{
-		ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned, Caller: caller(r),
+		ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned, Barred: barred, Caller: caller(r),
 		Session: sessionOf(r, &router.Config().Affinity, body.B),
 	})
 }

@@ -7,16 +7,16 @@ import (
 	"strconv"
 	"strings"
 
-	"omniroute/internal/catalog"
+	"omniroute/internal/config"
 	"omniroute/internal/dialect"
 )
 
 // listed is a model that clients may ask for, and who has it.
 type listed struct{ id, owner string }
 
-// listed returns what clients may ask for by name: combos first, then the models that providers
-// list, each once, in the order of the configuration.
-func (g *Gateway) listed() []listed {
+// listed returns what the callers of a client key may ask for by name: combos first, then the models
+// that providers list, each once, in the order of the configuration.
+func (g *Gateway) listed(client *config.Client) []listed {
 	cfg := g.o.Router().Config()
 	out := []listed{}
 	seen := map[string]bool{}
@@ -27,12 +27,20 @@ func (g *Gateway) listed() []listed {
 		}
 	}
 	for _, c := range cfg.Combos {
-		add(c.Name, "omniroute")
+		usable := func(t config.Target) bool { return client.MayUse(t.Name(), true) }
+		if client.MayAsk(c.Name) && (len(c.Targets) == 0 || slices.ContainsFunc(c.Targets, usable)) {
+			add(c.Name, "omniroute")
+		}
 	}
 	for _, p := range cfg.Providers {
 		for _, m := range p.Models {
-			add(m.ID, p.ID)
-			add(p.ID+"/"+m.ID, p.ID)
+			full := p.ID + "/" + m.ID
+			if client.MayUse(full, client.MayAsk(m.ID)) {
+				add(m.ID, p.ID)
+			}
+			if client.MayUse(full, false) {
+				add(full, p.ID)
+			}
 		}
 	}
 	return out
@@ -75,7 +83,7 @@ func describe(d dialect.Dialect, m listed) any {
 // models lists what there is, in the caller's shape.
 func (g *Gateway) models(w http.ResponseWriter, r *http.Request) {
 	d := dialectOf(r)
-	all := g.listed()
+	all := g.listed(g.client(r))
 	if d == messages {
 		writeJSON(w, page(all, r))
 		return
@@ -125,13 +133,13 @@ func (g *Gateway) model(w http.ResponseWriter, r *http.Request) {
 	if d == google {
 		id = strings.TrimPrefix(id, "models/")
 	}
-	for _, m := range g.listed() {
+	for _, m := range g.listed(g.client(r)) {
 		if m.id == id {
 			writeJSON(w, describe(d, m))
 			return
 		}
 	}
-	to, err := g.o.Router().Resolve(catalog.Dialect(d.Name()), id)
+	to, _, err := g.resolve(r, d, id, id)
 	if err != nil {
 		g.fail(w, r, refusal(err))
 		return

@@ -75,6 +75,8 @@ type Request struct {
 	Pinned resilience.Key
 	// Caller tells the clients of one key from those of another.
 	Caller uint64
+	// Barred says by place which of the plan's targets the request may not use. Nil: it may use all.
+	Barred []bool
 	// Session names the conversation that the request belongs to; empty where none was named.
 	Session string
 }
@@ -130,6 +132,11 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 	defer x.finish()
 	if x.lasting {
 		x.handle.Single()
+	}
+	for i, barred := range q.Barred {
+		if barred {
+			x.handle.Bar(i)
+		}
 	}
 	err := x.prepare()
 	if err != nil {

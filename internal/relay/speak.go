@@ -38,6 +38,9 @@ func (x *exchange) prepare() error {
 	for i := range x.Route.Plan.Targets {
 		t := &x.Route.Plan.Targets[i]
 		up := t.Data.(*route.Upstream)
+		if x.Barred != nil && x.Barred[i] {
+			continue
+		}
 		if x.Pinned != (resilience.Key{}) && t.Key() != x.Pinned {
 			x.handle.Bar(i)
 			continue

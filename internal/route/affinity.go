@@ -145,35 +145,47 @@ func (r *Route) Served(p failover.Picker, target int, now time.Time) Affinity {
 }
 
 func (p *Picker) served(target int, now time.Time) Affinity {
-	if p.session == 0 {
-		return NoSession
-	}
 	relation := NoSession
+	p.path(target, func(n *node, k int, r Affinity) {
+		relation = worse(relation, r)
+		home := k
+		if r == Detour {
+			home = p.states[n.id].home // it was seen, and keeps its home
+		}
+		p.route.sessions.put(n.place, p.session, n.kids[home].id, now)
+	})
+	return relation
+}
+
+// relation is what served would say. It changes nothing.
+func (p *Picker) relation(target int) Affinity {
+	relation := NoSession
+	p.path(target, func(_ *node, _ int, r Affinity) { relation = worse(relation, r) })
+	return relation
+}
+
+// path calls f at every place on the way to a target at which the request's session may be at home.
+func (p *Picker) path(target int, f func(n *node, k int, r Affinity)) {
+	if p.session == 0 {
+		return
+	}
 	for n := p.route.root; n != nil; {
 		k := 0
 		for n.kids[k].to <= target {
 			k++
 		}
 		if n.affine() {
-			relation = worse(relation, p.servedAt(n, k, now))
+			switch s := &p.states[n.id]; {
+			case s.settles || s.home < 0:
+				f(n, k, Settled)
+			case s.home == k:
+				f(n, k, AtHome)
+			default:
+				f(n, k, Detour)
+			}
 		}
 		n = n.kids[k].node
 	}
-	return relation
-}
-
-func (p *Picker) servedAt(n *node, k int, now time.Time) Affinity {
-	s := &p.states[n.id]
-	switch {
-	case s.home == k && !s.settles:
-		p.route.sessions.put(n.place, p.session, n.kids[k].id, now)
-		return AtHome
-	case s.settles || s.home < 0:
-		p.route.sessions.put(n.place, p.session, n.kids[k].id, now)
-		return Settled
-	}
-	p.route.sessions.put(n.place, p.session, n.kids[s.home].id, now) // it was seen, and keeps its home
-	return Detour
 }
 
 // worse returns the relation that says more of the cache: one detour is enough to miss it.

@@ -330,15 +330,16 @@ func TestExplainSession(t *testing.T) {
 	}
 	for i := range 50 {
 		a := Asked{Session: fmt.Sprint(i % 10)}
-		explained := Explain(route, a, failover.Ask{}, u.clock.now)
-		if diff := cmp.Diff(explained, Explain(route, a, failover.Ask{}, u.clock.now)); diff != "" {
+		explained, relation := Explain(route, Question{Asked: a}, u.clock.now)
+		again, _ := Explain(route, Question{Asked: a}, u.clock.now)
+		if diff := cmp.Diff(explained, again); diff != "" {
 			t.Errorf("explaining has changed something: %s", diff)
 		}
 		if i < 10 && len(u.sessions.at) != i {
 			t.Errorf("explaining made a home")
 		}
-		if tried, _ := u.ask(t, "pair", a); tried[0] != explained[0].Connection {
-			t.Errorf("%d: %s was explained, %v tried", i, explained[0].Connection, tried)
+		if tried, r := u.ask(t, "pair", a); tried[0] != explained[0].Connection || r != relation {
+			t.Errorf("%d: %s (%s) was explained, %v (%s) tried", i, explained[0].Connection, relation, tried, r)
 		}
 	}
 }

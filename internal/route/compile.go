@@ -49,7 +49,7 @@ func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn func(nod
 	b := &planner{
 		r: r, dialect: d, turn: turn, targets: combo.Targets, seen: map[resilience.Key]bool{},
 		plan:  failover.Plan{Name: planName(res), Limits: limits(combo.Relay), Ordered: combo.Strategy == config.Priority},
-		route: &Route{Relay: combo.Relay, Recover: combo.Recover, seed: r.seed, sessions: r.sessions},
+		route: &Route{Combo: res.Means == config.MeansCombo, Relay: combo.Relay, Recover: combo.Recover, seed: r.seed, sessions: r.sessions},
 	}
 	if h := combo.Hedge; h != nil {
 		b.plan.Hedge = failover.Hedge{After: h.After, P95: h.After == 0, Share: h.Budget, Ledger: r.ledgers[combo.Name]}

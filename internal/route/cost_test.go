@@ -48,11 +48,11 @@ func TestCheapest(t *testing.T) {
 		}
 	}
 	route, _ := u.Resolve(catalog.OpenAI, "listed")
-	if c := Explain(route, Asked{}, failover.Ask{}, u.clock.now); c[0].Model != "gpt-5-mini" {
+	if c := explain(route, u.clock.now); c[0].Model != "gpt-5-mini" {
 		t.Errorf("%+v", c)
 	}
 	route, _ = u.Resolve(catalog.OpenAI, "cheap")
-	if c := Explain(route, Asked{}, failover.Ask{}, u.clock.now); c[3].Connection != "x" {
+	if c := explain(route, u.clock.now); c[3].Connection != "x" {
 		t.Errorf("the one without a price is not last: %+v", c)
 	}
 }

@@ -28,28 +28,47 @@ type Candidate struct {
 	Reason string `json:"reason"`
 }
 
-// Explain returns every target in the order in which the next request would try them, and whether
-// it would. It asks the gates and the strategies what a request asks, and changes nothing.
-func Explain(r *Route, a Asked, ask failover.Ask, now time.Time) []Candidate {
-	picker := r.Peek(a)
-	order := failover.NewRequest(r.Plan, picker, a.Stream).For(ask).Outlook(now)
-	r.Done(picker)
-	places := r.arrange(order)
+// Question is a request that nobody makes.
+type Question struct {
+	Asked
+	// Ask is what it asks for, as far as limits and prices depend on it.
+	Ask failover.Ask
+	// Barred says by place which of the plan's targets it may not use. Nil: it may use all.
+	Barred []bool
+}
+
+// Explain returns every target in the order in which the next such request would try them, and whether
+// it would, and what the first is to the request's session. It asks the gates and the strategies what
+// a request asks, and changes nothing.
+func Explain(r *Route, q Question, now time.Time) ([]Candidate, Affinity) {
+	picker := r.Peek(q.Asked)
+	defer r.Done(picker)
+	request := failover.NewRequest(r.Plan, picker, q.Stream).For(q.Ask)
+	for i, barred := range q.Barred {
+		if barred {
+			request.Bar(i)
+		}
+	}
+	order := request.Outlook(now)
+	places := slices.DeleteFunc(r.arrange(order), func(i int) bool { return q.Barred != nil && q.Barred[i] })
 	out := make([]Candidate, 0, len(places))
 	for _, i := range places {
-		out = append(out, describe(&r.Plan.Targets[i], &ask, false, now))
+		out = append(out, describe(&r.Plan.Targets[i], &q.Ask, false, now))
 	}
 	if len(order) > 0 {
-		return out
+		if p, ok := picker.(*Picker); ok {
+			return out, p.relation(order[0])
+		}
+		return out, NoSession
 	}
 	// A request without any other target looks after long exclusions sooner.
-	for i := range r.Plan.Targets {
-		if c := describe(&r.Plan.Targets[i], &ask, true, now); c.Eligible {
+	for _, i := range slices.Sorted(slices.Values(places)) {
+		if c := describe(&r.Plan.Targets[i], &q.Ask, true, now); c.Eligible {
 			out[slices.Index(places, i)] = c
 			break
 		}
 	}
-	return out
+	return out, NoSession
 }
 
 // arrange puts the targets that would not be tried among those that would, each where it would be if

@@ -36,6 +36,12 @@ func newClockRouter(t interface {
 	return r, e, c
 }
 
+// explain is Explain for a request of which nothing is known.
+func explain(r *Route, now time.Time) []Candidate {
+	candidates, _ := Explain(r, Question{}, now)
+	return candidates
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	r, e, c := newClockRouter(t, t, world)
@@ -56,7 +62,7 @@ func TestExplain(t *testing.T) {
 		"only": {Layer: ptr(resilience.LayerOperator), Reason: "an operator took it out: maintenance"},
 	}
 	before := e.Status()
-	for _, got := range Explain(route, Asked{}, failover.Ask{}, c.now) {
+	for _, got := range explain(route, c.now) {
 		w := want[got.Connection]
 		if w.Layer != nil && *w.Layer == resilience.LayerConnection && *w.Kind == resilience.KindRateLimit {
 			if !got.Until.Equal(c.now.Add(1500*time.Millisecond + 1)) {
@@ -76,7 +82,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("explaining has changed something: %s", diff)
 	}
 	c.now = c.now.Add(2 * time.Second)
-	for _, got := range Explain(route, Asked{}, failover.Ask{}, c.now) {
+	for _, got := range explain(route, c.now) {
 		if got.Connection == "k1" && (!got.Eligible || !strings.Contains(got.Reason, "due")) {
 			t.Errorf("an exclusion that is due: %+v", got)
 		}
@@ -114,7 +120,7 @@ func TestExplainIsWhatHappens(t *testing.T) {
 		c.now = c.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 20 * time.Minute}).Draw(rt, "later"))
 
 		var got []string
-		explained := Explain(route, Asked{}, failover.Ask{}, c.now)
+		explained := explain(route, c.now)
 		q := failover.NewRequest(route.Plan, route.Picker(Asked{}), false)
 		for a := q.Step(failover.Event{Type: failover.Begin}, c.now); a.Type == failover.Dispatch; {
 			got = append(got, a.Attempt.Target.Key().String())

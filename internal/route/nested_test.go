@@ -132,7 +132,8 @@ func TestNestedExplained(t *testing.T) {
 		e.RecordFailure(k, resilience.Verdict{Scope: resilience.ScopeModel, Kind: resilience.KindModelNotFound, Certain: true})
 	}
 	var got []string
-	for _, x := range Explain(route, Asked{}, failover.Ask{}, c.now) {
+	candidates, _ := Explain(route, Question{}, c.now)
+	for _, x := range candidates {
 		got = append(got, resilience.Key{Provider: x.Provider, Connection: x.Connection, Model: x.Model}.String())
 	}
 	want := []string{"p/k2/a", "p/k1/a", "r/k/b", "q/k/b", "q/k/c", "r/k/c", "p/k1/d", "p/k2/d"}

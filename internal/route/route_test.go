@@ -284,7 +284,7 @@ func TestConcurrentUse(t *testing.T) {
 			for j := range 100 {
 				take(resolve(t, r, "ring"))
 				take(resolve(t, r, fmt.Sprintf("acme/m%d", (i+j)%20)))
-				Explain(resolve(t, r, "chain"), Asked{}, failover.Ask{}, time.Now())
+				explain(resolve(t, r, "chain"), time.Now())
 			}
 		})
 	}

@@ -50,6 +50,8 @@ type asked struct {
 type Route struct {
 	// Name identifies the plan: a combo's name, a listed model's, or provider/model.
 	Name string
+	// Combo says that the name is a combo's.
+	Combo bool
 	// Relay holds the effective settings of requests on it.
 	Relay config.Relay
 	// Recover says that answers that broke off are finished by another attempt.

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"omniroute/internal/admin"
+	"omniroute/internal/route"
 	"omniroute/resilience"
 )
 
@@ -13,6 +14,11 @@ func (s Style) Explain(w io.Writer, model string, x admin.Explanation) {
 	fmt.Fprintln(w, s.paint(bold, s.fit(model, Width)))
 	if x.Route != model {
 		fmt.Fprintln(w, s.fit("stands for "+x.Route, Width))
+	}
+	if word := map[route.Affinity]string{
+		route.AtHome: "the session is at home at the first", route.Settled: "the session has no home yet, or leaves it", route.Detour: "the session's home is out, so that this is a detour",
+	}[x.Session]; word != "" {
+		fmt.Fprintln(w, s.fit(word, Width))
 	}
 	if len(x.Candidates) == 0 {
 		fmt.Fprintln(w, "no connection of it has a key, so a request is answered 503 no_connection")
