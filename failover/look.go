@@ -169,11 +169,17 @@ func (r *Request) passOver(i int) {
 	}
 }
 
-// Passed returns the targets that the request has passed over for limits of their own and not
-// asked later: what the model cannot do, what the upstream has left, or no place on the
-// connection. The dates are of now.
+// Passed returns targets that the request has found out and not asked later: those that a gate
+// excluded when it came, at most 32, with the dates of then, and those that it has passed over for
+// limits of their own (what the model cannot do, what the upstream has left, or no place on the
+// connection), with the dates of now.
 func (r *Request) Passed(now time.Time) []Skip {
 	var out []Skip
+	for _, s := range r.met {
+		if !r.asked(s.Key) {
+			out = append(out, s)
+		}
+	}
 	for _, i := range r.passed {
 		t := &r.plan.Targets[i]
 		if r.asked(t.Key()) {

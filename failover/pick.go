@@ -83,9 +83,27 @@ func (o *Open) look(i int) {
 		state := &r.state[from+k]
 		if s.Out || state.tried || state.unfit || o.who != anyone && s.Probe || o.who == sound && !r.sound(from+k) {
 			o.marks[from+k] = isClosed
+			if s.Out {
+				r.meet(from+k, &s.Exclusion)
+			}
 		} else {
 			o.marks[from+k] = gateOpen
 		}
+	}
+}
+
+// mostMet bounds how many exclusions a request remembers.
+const mostMet = 32
+
+// meet notes an exclusion that the request has met before its first attempt: what came later is told
+// by the attempts.
+func (r *Request) meet(i int, x *resilience.Exclusion) {
+	if r.dispatched > 0 || r.state[i].barred || len(r.met) == mostMet {
+		return
+	}
+	key := r.plan.Targets[i].Key()
+	if !slices.ContainsFunc(r.met, func(s Skip) bool { return s.Key == key }) {
+		r.met = append(r.met, Skip{Key: key, Exclusion: *x})
 	}
 }
 

@@ -125,3 +125,21 @@ func TestReportHeedsHints(t *testing.T) {
 		t.Errorf("%+v", rep)
 	}
 }
+
+// A request that was answered tells as well what was out when it came, and so why it went where it
+// went; what it has tried is told by its attempts.
+func TestPassedTellsWhatWasOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, resilience.Policy{})
+	s := &script{t: t, rig: r, req: NewRequest(r.plan(t, Limits{Patience: -1}, "a/1/m", "b/1/m", "c/1/m", "d/1/m"), nil, true)}
+	s.play(`
+		other a/1/m 429/50s
+		begin       -> dispatch b/1/m
+		fail 429/5s -> dispatch c/1/m
+		content     -> commit c/1/m
+		end         -> finish`)
+	passed := s.req.Passed(r.now)
+	if len(passed) != 1 || passed[0].Key != key("a/1/m") || passed[0].Kind != resilience.KindRateLimit || passed[0].RetryAfter != 50*time.Second {
+		t.Errorf("%+v", passed)
+	}
+}

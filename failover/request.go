@@ -20,6 +20,7 @@ type Request struct {
 	state   []targetState // by target
 	left    int           // targets that are not barred
 	open    Open
+	met     []Skip // exclusions that were met before the first attempt
 	running []*Attempt
 	records []Record
 

@@ -261,6 +261,31 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainAsFor: an explanation is of a request as it would be: of a session, with a key.
+func TestExplainAsFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, world+`client_keys: [{key: some-client-key, name: outsiders, targets: ["beta/*"]}, {key: another-client-key, name: coders, models: [nothing-else]}]
+`, nil)
+	if x := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding", "client": "outsiders"}`); len(x.Candidates) != 1 || x.Candidates[0].Provider != "beta" {
+		t.Errorf("%+v", x)
+	}
+	if x := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding", "session": "s", "stream": true, "prompt_tokens": 9000, "max_output": 100, "tools": true, "images": true, "schema": true}`); len(x.Candidates) != 3 || x.Session != "new" {
+		t.Errorf("%+v", x)
+	}
+	for body, says := range map[string]string{
+		`{"model": "coding", "client": "nobody"}`:          "no client key has the name",
+		`{"model": "coding", "client": "coders"}`:          "is not for the client coders",
+		`{"model": "coding", "client": "some-client-key"}`: "no client key has the name",
+	} {
+		if w := b.ask("POST", "/admin/v1/explain", body); w.Code != 404 || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if w := b.ask("POST", "/admin/v1/explain", `{"model": "coding", "prompt_tokens": -1}`); w.Code != 400 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 // TestExplainOneModel shows that a cooldown of one model alone is not told as the connection's.
 func TestExplainOneModel(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,9 @@ type NotFoundError struct {
 }
 
 // NotFound makes the error for a name, of which those in names may have been meant.
-func NotFound(name string, names []string) *NotFoundError { return &NotFoundError{name, nearest(name, names, 3)} }
+func NotFound(name string, names []string) *NotFoundError {
+	return &NotFoundError{name, nearest(name, names, 3)}
+}
 
 // Error names what may have been meant.
 func (e *NotFoundError) Error() string {
