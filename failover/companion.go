@@ -82,6 +82,7 @@ func (r *Request) lost(losers []*Attempt, winner *Attempt) {
 			continue
 		}
 		r.records[a.record].Outcome = OutcomeHedgeLost
+		r.state[a.index].tried = false // it has not failed: it may still finish an answer that breaks off
 		if a.slow && !a.silent {
 			// Had the slow ones no part in what a model is known to take, that would shrink with
 			// every race that they lose, and more and more would be raced. How long it would have

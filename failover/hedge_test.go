@@ -235,6 +235,17 @@ func TestHedgeLaws(t *testing.T) {
 				suspect -> continue
 				content -> commit a/1/m
 				end     -> finish`, outcomes: "answered"},
+		{name: "S8: who lost the race may finish the winner's answer",
+			targets: []string{"a/1/m", "b/1/m"},
+			play: `
+				begin      -> dispatch a/1/m
+				slow       -> dispatch b/1/m as a hedge
+				content#2  -> commit b/1/m, cancel a/1/m
+				break#2 cut -> dispatch b/1/m
+				fail#3 500 -> dispatch a/1/m
+				slow#4     -> continue
+				content    -> commit a/1/m
+				end        -> finish`, outcomes: "hedge_lost failed failed answered"},
 		{name: "A9: a client that leaves ends both",
 			targets: []string{"a/1/m", "b/1/m"},
 			play: `
@@ -275,6 +286,34 @@ func TestHedgeLaws(t *testing.T) {
 			}
 			r.settled(t, p)
 		})
+	}
+}
+
+// TestHedgeNeedsAPlace: a second target is asked only where its connection has a place free; nobody
+// waits in line for one, and nothing is taken from the budget.
+func TestHedgeNeedsAPlace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, resilience.Policy{})
+	p := hedged(t, r.plan(t, Limits{}, "a/1/m", "b/1/m"), Hedge{After: time.Second, Share: 0.01})
+	places := new(Places)
+	p.Targets[1].Places = places
+	places.Limit(1)
+	if !places.take() {
+		t.Fatal("no place")
+	}
+	for _, want := range []ActionType{Continue, Dispatch} {
+		req := NewRequest(p, nil, true)
+		req.Step(Event{Type: Begin}, r.now)
+		if a := req.Step(Event{Type: Slow, Attempt: 1}, r.now); a.Type != want || places.Waiting() != 0 {
+			t.Errorf("%s, %d wait in line", describe(a, req, r.now), places.Waiting())
+		}
+		req.Step(Event{Type: Abandoned}, r.now)
+		if want == Continue {
+			places.free()
+		}
+	}
+	if n := places.Used(); n != 0 {
+		t.Errorf("%d places are taken when all is over", n)
 	}
 }
 

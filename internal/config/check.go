@@ -144,6 +144,9 @@ func didYouMeanKey(key string, s *spec, at string) string {
 	if near := didYouMean(key, keys); near != "" {
 		return near
 	}
+	if at == "relay" && (&spec{fields: comboFields}).field(key) != nil && available("combos.*."+key) {
+		return "; it is a combo's own: set it under combos, such as\n    NAME: {" + key + ": …, targets: […]}"
+	}
 	if at == "combos.*" && (key == "connect_timeout" || key == "queue") {
 		return "; it is the same for all requests: set it under relay"
 	}

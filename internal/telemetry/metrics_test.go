@@ -171,6 +171,36 @@ func TestExclusionsThatEndAreZero(t *testing.T) {
 	}
 }
 
+// TestHedges counts what came of second attempts, and the losers by their outcome.
+func TestHedges(t *testing.T) {
+	t.Parallel()
+	_, m := start(t)
+	attempt := func(o failover.Outcome, hedge bool, first time.Duration) failover.Record {
+		return failover.Record{Key: large, At: begin, Outcome: o, Hedge: hedge, FirstContent: first, Duration: time.Second}
+	}
+	for _, pair := range [][2]failover.Record{
+		{attempt(failover.OutcomeHedgeLost, false, 0), attempt(failover.OutcomeAnswered, true, time.Second)},
+		{attempt(failover.OutcomeHedgeLost, false, 0), attempt(failover.OutcomeFailed, true, time.Second)}, // it won and broke off
+		{attempt(failover.OutcomeAnswered, false, time.Second), attempt(failover.OutcomeHedgeLost, true, 0)},
+		{attempt(failover.OutcomeAnswered, false, time.Second), attempt(failover.OutcomeFailed, true, 0)},
+		{attempt(failover.OutcomeCanceled, false, 0), attempt(failover.OutcomeCanceled, true, 0)},
+	} {
+		m.Observe(Story{At: begin, Route: "coding", Status: 200, Duration: time.Second, Attempts: pair[:]})
+	}
+	all := scrape(t, m)
+	for line, want := range map[string]float64{
+		`omniroute_hedges_total{result="won",route="coding"}`:                                                                      2,
+		`omniroute_hedges_total{result="lost",route="coding"}`:                                                                     1,
+		`omniroute_hedges_total{result="failed",route="coding"}`:                                                                   1,
+		`omniroute_hedges_total{result="canceled",route="coding"}`:                                                                 1,
+		`omniroute_attempts_total{connection="k1",kind="unknown",model="large",outcome="hedge_lost",provider="acme",scope="none"}`: 3,
+	} {
+		if got := all[line]; got != want {
+			t.Errorf("%s = %v, want %v", line, got, want)
+		}
+	}
+}
+
 // TestNothingUnlistedBecomesALabel: what clients ask for must not fill the memory.
 func TestNothingUnlistedBecomesALabel(t *testing.T) {
 	t.Parallel()
