@@ -2,11 +2,15 @@ package docs_test
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"omniroute/internal/config"
+	"omniroute/internal/lab"
+	"omniroute/internal/lab/simulate"
 )
 
 // everySet is an environment in which every variable is set.
@@ -24,6 +28,11 @@ func TestConfigurationsParse(t *testing.T) {
 	found := 0
 	for _, p := range pages(t) {
 		for _, f := range p.fences {
+			if f.info == "yaml schedule" {
+				if _, err := simulate.Parse("example.yaml", []byte(f.text)); err != nil {
+					t.Errorf("%s:%d: %v", p.name, f.line, err)
+				}
+			}
 			if f.info != "yaml" {
 				continue
 			}
@@ -94,6 +103,35 @@ func TestMetricsExist(t *testing.T) {
 					t.Errorf("%s:%d: there is no metric omniroute_%s", p.name, f.line, m[1])
 				}
 			}
+		}
+	}
+}
+
+// TestSimulatePage finds every fault and every key of a schedule on the page about them, and plays
+// the schedules that are handed out.
+func TestSimulatePage(t *testing.T) {
+	t.Parallel()
+	page := read(t, "docs/simulate.md")
+	for _, f := range lab.Faults() {
+		if !strings.Contains(page, "| `"+f.Name) {
+			t.Errorf("docs/simulate.md does not name the fault %s", f.Name)
+		}
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[simulate.File](), reflect.TypeFor[simulate.Traffic](), reflect.TypeFor[simulate.Upstream](),
+		reflect.TypeFor[simulate.Limit](), reflect.TypeFor[simulate.Event]()} {
+		for i := range of.NumField() {
+			if key := of.Field(i).Tag.Get("yaml"); key != "" && !regexp.MustCompile(`\b`+key+`\b`).MatchString(page) {
+				t.Errorf("docs/simulate.md does not name the key %s", key)
+			}
+		}
+	}
+	files, err := filepath.Glob("../examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no examples: %v", err)
+	}
+	for _, file := range files {
+		if _, err := simulate.Load(file); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func command() *cobra.Command {
 	root.SetOut(os.Stdout)
 	root.AddCommand(
 		serveCommand(), checkCommand(), initCommand(), keyCommand(), schemaCommand(), backupCommand(),
-		statusCommand(), explainCommand(), resetCommand(), backoffCommand(), classifyCommand(), versionCommand(),
+		statusCommand(), explainCommand(), resetCommand(), simulateCommand(), backoffCommand(), classifyCommand(), versionCommand(),
 	)
 	return root
 }

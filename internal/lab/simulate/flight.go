@@ -1,0 +1,176 @@
+package simulate
+
+import (
+	"time"
+
+	"omniroute/failover"
+	"omniroute/internal/route"
+	"omniroute/resilience"
+)
+
+// flight is one request on its way: it does for the attempt loop what the gateway's driver does,
+// on virtual time.
+type flight struct {
+	w       *world
+	n       *node
+	route   *route.Route
+	picker  failover.Picker
+	req     *failover.Request
+	arrived time.Duration
+	stream  bool
+	prompt  float64 // tokens
+	output  float64 // tokens
+	answer  *failover.Attempt
+	first   time.Duration // when the first content came, since the arrival
+	over    bool
+}
+
+// noContent is what an attempt says whose time is up.
+var noContent = resilience.Verdict{
+	Scope: resilience.ScopeProvider, Kind: resilience.KindTimeout, RetrySame: true, RetryElsewhere: true, Rule: "timeout.first_content",
+}
+
+// do steps the request and carries out what it asks for.
+func (f *flight) do(ev failover.Event) {
+	if f.over {
+		return
+	}
+	a := f.req.Step(ev, f.w.clock())
+	if ev.Type == failover.Suspect {
+		id := ev.Attempt
+		f.n.lobby.Watch(f.req, id, func() { f.do(failover.Event{Type: failover.Suspect, Attempt: id}) })
+	}
+	switch a.Type {
+	case failover.Dispatch:
+		f.dispatch(a.Attempt)
+	case failover.Pause:
+		f.w.at(a.Until.Sub(epoch), func() { f.do(failover.Event{Type: failover.Woken}) })
+	case failover.Enter:
+		f.enter(a.Budget)
+	case failover.Queue:
+		f.queue(a.Until)
+	case failover.Commit:
+		f.commit(a.Attempt)
+	case failover.GiveUp:
+		f.w.tally.gaveUp(f, f.req.Report(f.w.clock()))
+		f.end()
+	case failover.Finish:
+		f.end()
+	}
+}
+
+func (f *flight) commit(a *failover.Attempt) {
+	if f.answer == nil {
+		f.first = f.w.now - f.arrived
+	}
+	f.answer = a
+	f.n.lobby.Unwatch(f.req)
+	f.w.tally.committed(a.Target.Key(), f.w.now)
+}
+
+// leave is the client's end before the answer's.
+func (f *flight) leave() {
+	if !f.over {
+		f.w.tally.left()
+		f.do(failover.Event{Type: failover.Abandoned})
+	}
+}
+
+func (f *flight) end() {
+	f.over = true
+	f.w.live--
+	f.n.lobby.Unwatch(f.req)
+	f.n.lobby.Leave(f.req, f.w.clock())
+	f.n.pollAt(f.w.now)
+	f.route.Done(f.picker)
+	f.w.tally.attempts(f.req.Records())
+}
+
+func (f *flight) enter(budget time.Duration) {
+	in := f.n.lobby.Enter(f.req, budget, func(waited time.Duration) {
+		f.do(failover.Event{Type: failover.Woken, Waited: waited})
+	}, f.w.clock())
+	f.n.pollAt(f.w.now)
+	if !in {
+		f.do(failover.Event{Type: failover.RoomFull})
+	}
+}
+
+// queue waits for a place. Whoever gives one back is in the middle of a step: the one that gets it
+// goes on after that.
+func (f *flight) queue(until time.Time) {
+	in := f.req.Line(func() {
+		f.w.at(f.w.now, func() { f.do(failover.Event{Type: failover.Called}) })
+	})
+	if !in {
+		f.do(failover.Event{Type: failover.RoomFull})
+		return
+	}
+	f.w.at(until.Sub(epoch), func() { f.do(failover.Event{Type: failover.Woken}) })
+}
+
+// dispatch sends an attempt and lets its fate come.
+func (f *flight) dispatch(a *failover.Attempt) {
+	w, key := f.w, a.Target.Key()
+	up := a.Target.Data.(*route.Upstream)
+	x := w.providers[key.Provider].receive(up, key, f.stream, f.output, w.now)
+	w.tally.dispatched(key, w.now)
+	tell := func(after time.Duration, t failover.EventType, v resilience.Verdict, status int) {
+		w.at(w.now+after, func() { f.tell(a, failover.Event{Type: t, Attempt: a.ID, Verdict: v, Status: status}) })
+	}
+	took := x.first
+	switch {
+	case x.hangs || took > a.Timeout:
+		took = a.Timeout
+		tell(took, failover.Failed, noContent, 0)
+	case x.failure != nil && !x.late:
+		tell(took, failover.Failed, *x.failure, x.status)
+	case !f.stream:
+		took += x.rest
+		if took > a.Timeout {
+			took = a.Timeout
+			tell(took, failover.Failed, noContent, 0)
+			break
+		}
+		tell(took, failover.Content, resilience.Verdict{}, 200)
+		tell(took, failover.Ended, resilience.Verdict{}, 200)
+	default:
+		tell(took, failover.Content, resilience.Verdict{}, 200)
+		v := resilience.Verdict{}
+		if x.failure != nil {
+			v = *x.failure
+		}
+		tell(took+x.rest, failover.Ended, v, x.status)
+	}
+	if a.SuspectAfter < took {
+		tell(a.SuspectAfter, failover.Suspect, resilience.Verdict{}, 0)
+	}
+	if a.HedgeAfter > 0 && a.HedgeAfter < took {
+		tell(a.HedgeAfter, failover.Slow, resilience.Verdict{}, 0)
+	}
+}
+
+// tell passes on what becomes of an attempt. An answer that breaks off is finished by another
+// attempt where the combo says so; that its seam can be made exact is taken for granted.
+func (f *flight) tell(a *failover.Attempt, ev failover.Event) {
+	if f.over {
+		return
+	}
+	if ev.Type == failover.Ended && f.answer == a {
+		broke := ev.Verdict.Scope != resilience.ScopeNone
+		if broke && f.route.Recover && f.stream {
+			ev.Resume = true
+			f.do(ev)
+			if !f.over {
+				f.w.tally.resumed()
+			}
+			return
+		}
+		if broke {
+			f.w.tally.broke(f, ev.Verdict)
+		} else {
+			f.w.tally.answered(f, a)
+		}
+	}
+	f.do(ev)
+}

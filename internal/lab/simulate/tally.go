@@ -1,0 +1,214 @@
+package simulate
+
+import (
+	"time"
+
+	"omniroute/failover"
+	"omniroute/resilience"
+)
+
+// slot is the grain of what is counted over time.
+const slot = 100 * time.Millisecond
+
+// tally counts during a run.
+type tally struct {
+	file     *File
+	rep      *Report
+	interval time.Duration
+	pieces   []piece
+	arrivals []uint32 // by slot
+	targets  map[resilience.Key]*target
+	added    histogram
+	first    histogram
+	open     map[excluded]int // index in out
+	out      []Exclusion
+}
+
+type piece struct {
+	Interval
+	added, first histogram
+}
+
+// target counts what happens to one target.
+type target struct {
+	TargetReport
+	begun  []uint32 // first contents, by slot
+	failed []uint32 // failed attempts, by the slot of their dispatch
+}
+
+type excluded struct {
+	node  uint64
+	layer resilience.Layer
+	key   resilience.Key
+}
+
+// newTally divides the run into minutes, or, where it is short or long, into some sixty intervals.
+func newTally(f *File) *tally {
+	length := time.Duration(f.Length)
+	interval := time.Minute
+	for _, d := range []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour} {
+		if interval = d; length/d <= 120 {
+			break
+		}
+	}
+	t := &tally{file: f, interval: interval, targets: map[resilience.Key]*target{}, open: map[excluded]int{},
+		rep:      &Report{Title: f.Title, Seed: f.Seed, Nodes: f.Nodes, LengthMS: length.Milliseconds(), IntervalMS: interval.Milliseconds(), Causes: map[string]int{}},
+		pieces:   make([]piece, (length+interval-1)/interval),
+		arrivals: make([]uint32, length/slot+1),
+	}
+	for i := range t.pieces {
+		t.pieces[i].FromMS = (time.Duration(i) * interval).Milliseconds()
+		t.pieces[i].By = map[string]int{}
+	}
+	return t
+}
+
+func (t *tally) at(when time.Duration) *piece {
+	return &t.pieces[min(int(when/t.interval), len(t.pieces)-1)]
+}
+
+func (t *tally) target(k resilience.Key) *target {
+	x := t.targets[k]
+	if x == nil {
+		x = &target{TargetReport: TargetReport{Provider: k.Provider, Connection: k.Connection, Model: k.Model, Kinds: map[string]int{}},
+			begun: make([]uint32, len(t.arrivals)), failed: make([]uint32, len(t.arrivals))}
+		t.targets[k] = x
+	}
+	return x
+}
+
+func count(slots []uint32, when time.Duration) {
+	if i := int(when / slot); i < len(slots) {
+		slots[i]++
+	}
+}
+
+// request counts one that is over, at the time of its arrival.
+func (t *tally) request(f *flight) *piece {
+	p := t.at(f.arrived)
+	t.rep.Requests++
+	p.Requests++
+	count(t.arrivals, f.arrived)
+	return p
+}
+
+func (t *tally) answered(f *flight, a *failover.Attempt) {
+	p := t.request(f)
+	t.rep.Answered++
+	p.Answered++
+	p.By[a.Target.Key().Provider]++
+	// An answer that was finished by others began with the first of them.
+	begun := f.req.Records()[0]
+	for _, r := range f.req.Records() {
+		if r.FirstContent > 0 {
+			begun = r
+			break
+		}
+	}
+	added := begun.At.Sub(epoch) - f.arrived
+	for _, h := range []*histogram{&t.added, &p.added} {
+		h.add(added)
+	}
+	for _, h := range []*histogram{&t.first, &p.first} {
+		h.add(f.first)
+	}
+}
+
+func (t *tally) broke(f *flight, v resilience.Verdict) {
+	p := t.request(f)
+	t.rep.Broken++
+	p.Broken++
+	t.rep.Causes["broke off: "+v.Kind.String()]++
+}
+
+func (t *tally) gaveUp(f *flight, rep failover.Report) {
+	if f.answer != nil {
+		t.broke(f, rep.Attempts[len(rep.Attempts)-1].Verdict)
+		return
+	}
+	p := t.request(f)
+	t.rep.Failed++
+	p.Failed++
+	t.rep.Causes[causeWord(rep)]++
+}
+
+func causeWord(rep failover.Report) string {
+	switch rep.Cause {
+	case failover.CauseNoConnection:
+		return "no connection"
+	case failover.CauseRequest:
+		return "the request itself"
+	case failover.CauseDeadline:
+		return "deadline"
+	case failover.CauseQueueFull:
+		return "queue full"
+	case failover.CauseLocal:
+		return "local network"
+	}
+	switch rep.Class {
+	case failover.ClassLimited:
+		return "all rate limited"
+	case failover.ClassTimeout:
+		return "all timed out"
+	case failover.ClassBad:
+		return "only bad answers"
+	}
+	return "all out"
+}
+
+func (t *tally) left()    { t.rep.Left++ }
+func (t *tally) resumed() { t.rep.Resumed++ }
+
+func (t *tally) dispatched(k resilience.Key, now time.Duration) {
+	t.rep.Attempts++
+	t.target(k).Attempts++
+	t.at(now).Attempts++
+}
+
+func (t *tally) committed(k resilience.Key, now time.Duration) {
+	count(t.target(k).begun, now)
+}
+
+// attempts takes in the story of a request that is over.
+func (t *tally) attempts(records []failover.Record) {
+	for i := range records {
+		r := &records[i]
+		x := t.target(r.Key)
+		when := r.At.Sub(epoch)
+		switch r.Outcome {
+		case failover.OutcomeAnswered:
+			x.Answered++
+			continue
+		case failover.OutcomeCanceled:
+			continue // the client's doing
+		case failover.OutcomeFailed:
+			x.Kinds[r.Verdict.Kind.String()]++
+			count(x.failed, when)
+		default:
+			x.Kinds["overtaken"]++
+		}
+		x.Wasted++
+		t.rep.Wasted++
+		t.at(when).Wasted++
+	}
+}
+
+// heard follows what is out.
+func (t *tally) heard(node uint64, ev resilience.Event, now time.Duration) {
+	id := excluded{node, ev.Layer, ev.Key}
+	switch ev.Type {
+	case resilience.EventOpened, resilience.EventCooling, resilience.EventLocked, resilience.EventQuarantined:
+		i, known := t.open[id]
+		if !known {
+			i = len(t.out)
+			t.open[id] = i
+			t.out = append(t.out, Exclusion{Node: int(node), Layer: ev.Layer.String(), Key: ev.Key.String(), FromMS: now.Milliseconds()})
+		}
+		t.out[i].Kind = ev.Kind.String()
+	case resilience.EventClosed, resilience.EventCleared, resilience.EventReset:
+		if i, known := t.open[id]; known {
+			t.out[i].ToMS = now.Milliseconds()
+			delete(t.open, id)
+		}
+	}
+}

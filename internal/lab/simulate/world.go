@@ -1,0 +1,181 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"omniroute/failover"
+	"omniroute/internal/catalog"
+	"omniroute/internal/route"
+	"omniroute/resilience"
+)
+
+// epoch is when every run begins.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is one run.
+type world struct {
+	queue
+	file      *File
+	providers map[string]*provider
+	nodes     []*node
+	live      int // requests on their way
+	tally     *tally
+}
+
+// node is one gateway.
+type node struct {
+	w       *world
+	engine  *resilience.Engine
+	router  *route.Router
+	lobby   *failover.Lobby
+	polling time.Duration // when the lobby is polled next, -1: not
+}
+
+// Run plays the schedule. The same seed gives the same report.
+func (f *File) Run() (*Report, error) {
+	w := &world{file: f, providers: map[string]*provider{}}
+	rules, err := route.Classifier(f.cfg)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := &faults{rules: rules, known: map[faultKey]*effect{}}
+	for i, p := range f.cfg.Providers {
+		u := f.Upstreams[p.ID]
+		if u.First.Median == 0 { // not in the file
+			if err := f.checkUpstream(p.ID, &u, "$.upstreams"); err != nil {
+				return nil, err
+			}
+		}
+		w.providers[p.ID] = &provider{Upstream: u, rng: rand.New(rand.NewPCG(f.Seed, uint64(i)+1)), faults: verdicts, windows: map[window]int{}}
+	}
+	w.tally = newTally(f)
+	for i := range f.Nodes {
+		n, err := w.node(uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		w.nodes = append(w.nodes, n)
+	}
+	for i := range f.Traffic {
+		w.begin(&f.Traffic[i], uint64(i))
+	}
+	for w.step() {
+		if w.live == 0 && w.now > time.Duration(f.Length) {
+			break // what is left are timers
+		}
+	}
+	return w.tally.report(), nil
+}
+
+func (w *world) clock() time.Time { return epoch.Add(w.now) }
+
+func (w *world) node(number uint64) (*node, error) {
+	n := &node{w: w, lobby: failover.NewLobby(), polling: -1}
+	var err error
+	n.engine, err = resilience.New(resilience.Options{Config: route.EngineConfig(w.file.cfg), Now: w.clock})
+	if err != nil {
+		return nil, fmt.Errorf("%s: the configuration is not good: %w", w.file.path, err)
+	}
+	if n.router, err = route.NewSeeded(w.file.cfg, n.engine, nil, w.file.Seed+number); err != nil {
+		return nil, fmt.Errorf("%s: the configuration is not good: %w", w.file.path, err)
+	}
+	n.engine.OnOpening(func(provider string) {
+		n.lobby.Changed(provider, w.clock())
+		n.pollAt(w.now)
+	})
+	n.engine.Subscribe(func(ev resilience.Event) {
+		for _, tell := range n.lobby.Heard(ev) {
+			w.at(w.now, tell)
+		}
+		w.tally.heard(number, ev, w.now)
+	})
+	return n, nil
+}
+
+// pollAt polls the lobby at t, or earlier.
+func (n *node) pollAt(t time.Duration) {
+	if n.polling >= 0 && n.polling <= t {
+		return
+	}
+	n.polling = t
+	n.w.at(t, func() {
+		if n.polling != t {
+			return // polled earlier
+		}
+		n.polling = -1
+		let, again := n.lobby.Poll(n.w.clock())
+		if !again.IsZero() {
+			n.pollAt(again.Sub(epoch))
+		}
+		for _, r := range let {
+			r.Wake()
+		}
+	})
+}
+
+// source makes the requests of one entry of the traffic.
+type source struct {
+	*Traffic
+	w      *world
+	rng    *rand.Rand
+	number uint64
+}
+
+func (w *world) begin(t *Traffic, number uint64) {
+	s := &source{Traffic: t, w: w, rng: rand.New(rand.NewPCG(w.file.Seed, 1<<32+number)), number: number}
+	w.at(time.Duration(t.From)+s.gap(), s.arrive)
+}
+
+// gap is the time from one request to the next.
+func (s *source) gap() time.Duration {
+	mean := float64(time.Second) / s.Rate
+	if s.Arrivals == "even" {
+		return time.Duration(mean)
+	}
+	return time.Duration(mean * s.rng.ExpFloat64())
+}
+
+// arrive makes one request. All that is drawn for it is drawn here, so that two configurations are
+// asked the same.
+func (s *source) arrive() {
+	w := s.w
+	if w.now >= time.Duration(s.To) {
+		return
+	}
+	r := s.rng
+	f := &flight{
+		w: w, n: w.nodes[r.IntN(len(w.nodes))], arrived: w.now, stream: r.Float64() < *s.Stream,
+		prompt: drawn(r, s.Prompt), output: drawn(r, s.Output),
+	}
+	session, leaves, patience := r.Uint64(), r.Float64() < s.Leave, seconds(drawn(r, s.Patience))
+	asked := route.Asked{Stream: f.stream}
+	if s.Sessions > 0 {
+		asked.Session = fmt.Sprintf("traffic %d session %d", s.number, session%uint64(s.Sessions))
+	}
+	w.at(w.now+s.gap(), s.arrive)
+	f.begin(s.Model, asked)
+	if leaves {
+		w.at(w.now+patience, f.leave)
+	}
+}
+
+// begin sends a request on its way.
+func (f *flight) begin(model string, asked route.Asked) {
+	to, err := f.n.router.Resolve(catalog.OpenAI, model)
+	if err != nil {
+		panic(err) // the name was checked
+	}
+	f.route, f.picker = to, to.Picker(asked)
+	f.req = failover.NewRequest(to.Plan, f.picker, f.stream).For(failover.Ask{
+		Bytes: int64(f.prompt * 4), Estimate: func() failover.Needs {
+			return failover.Needs{Input: int64(f.prompt), Output: int64(f.output)}
+		},
+	})
+	f.w.live++
+	f.do(failover.Event{Type: failover.Begin})
+	if !f.over {
+		f.w.at(f.w.now+to.Plan.Limits.Deadline, func() { f.do(failover.Event{Type: failover.TimedOut}) })
+	}
+}
