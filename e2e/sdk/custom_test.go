@@ -177,8 +177,9 @@ func customOverResponses(t *testing.T, sdk openai.Client, v *patchVendor, model 
 		t.Fatalf("%s", answer.RawJSON())
 	}
 	call := answer.Output[0].AsCustomToolCall()
-	p.Input.OfInputItemList = append(input, responses.ResponseInputItemParamOfCustomToolCall(call.CallID, call.Input, call.Name),
+	input = append(input, responses.ResponseInputItemParamOfCustomToolCall(call.CallID, call.Input, call.Name),
 		responses.ResponseInputItemParamOfCustomToolCallOutput(call.CallID, "Patched well."))
+	p.Input.OfInputItemList = input
 	ask()
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -25,5 +25,6 @@ func (Dialect) Frame(ev *sse.Event) {
 		}
 		raw = append(raw, c)
 	}
-	ev.Raw = append(raw, "\n\n"...)
+	raw = append(raw, "\n\n"...)
+	ev.Raw = raw
 }
