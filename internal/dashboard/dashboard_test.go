@@ -265,7 +265,7 @@ func TestHeaders(t *testing.T) {
 		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
 			t.Errorf("%s: %q", path, csp)
 		}
-		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Access-Control-Allow-Origin": ""} {
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "Access-Control-Allow-Origin": ""} {
 			if got := h.Get(name); got != want {
 				t.Errorf("%s: %s: %q, want %q", path, name, got, want)
 			}

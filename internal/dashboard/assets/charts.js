@@ -126,7 +126,7 @@ export function tiles(live) {
   const list = [
     ['Requests', count(r.requests), `${rate < 10 ? rate.toFixed(1) : Math.round(rate)} a second, last 5 min`, ''],
     ['Failed for clients', share(r.failed, r.requests), `${count(r.failed)} of ${count(r.requests)}`, r.failed / r.requests > 0.01 ? 'bad' : ''],
-    ['Saved by failover', count(r.recovered), r.recovered ? `${long(r.delay_ms / r.recovered)} later on average` : 'no failover was needed', ''],
+    ['Saved by failover', count(r.recovered), r.recovered ? `${long(r.delay_ms / r.recovered)} later on average` : r.failed ? 'none' : 'none was needed', ''],
     ['Wasted calls', share(r.wasted, r.attempts), `${count(r.wasted)} of ${count(r.attempts)} upstream calls`, ''],
     ['Waiting now', count(meta.waiting), meta.waiting ? 'for a target to come back' : 'nobody', meta.waiting ? 'warn' : ''],
     ['First token', f ? long(f.p50_ms) : '–', f ? `p95 ${long(f.p95_ms)}, p99 ${long(f.p99_ms)}` : 'no answer yet', ''],

@@ -43,8 +43,14 @@ export function long(ms) {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
-/** How long is left, in whole seconds. */
-export const left = (ms) => (ms < 120_000 ? `${Math.ceil(ms / 1000)} s` : long(ms));
+/** How long is left, in whole seconds: 42 s, 9:57 min, 2:05 h, 3 d 4 h. */
+export function left(ms) {
+  const s = Math.ceil(ms / 1000);
+  const two = (n) => String(n).padStart(2, '0');
+  if (s < 120) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)}:${two(s % 60)} min`;
+  return s < 48 * 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor((s % 3600) / 60))} h` : long(ms);
+}
 
 const clockFormat = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 const dayFormat = new Intl.DateTimeFormat([], { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });

@@ -53,7 +53,8 @@ export function headline(live, list) {
   const level = trouble.length || gone.length ? 'bad' : words.length || list.length || failing ? 'warn' : 'ok';
   if (!words.length && !list.length && failing) words.push('Nothing is out, but clients saw failures');
   if (!words.length) words.push(list.length ? plural(list.length, 'model') + ' held back after failures' : providers.length ? 'All well' : 'No provider has a connection with a key');
-  return { level, words: words.join(', '), soonest, providers, gone };
+  // Two things are read at a glance; the others stand in the line below.
+  return { level, words: words.slice(0, 2).join(', '), others: words.slice(2).join(', '), soonest, providers, gone };
 }
 
 function cost(live) {
@@ -77,7 +78,7 @@ export function renderHeadline(live, list) {
   until(more.count, head.soonest);
   text(more.lead, head.soonest ? 'Next back ' : '');
   const inventory = `${plural(head.providers.length, 'provider')}, ${plural(connections, 'connection')}. `;
-  text(more.rest, (head.soonest ? '. ' : '') + (list.length ? '' : inventory) + cost(live));
+  text(more.rest, (head.soonest ? '. ' : '') + (head.others && `Also ${head.others}. `) + (list.length ? '' : inventory) + cost(live));
   document.title = (head.level === 'ok' ? '' : `(${head.gone.length || list.length}) `) + 'OmniRoute: ' + head.words;
   const name = { ok: 'well', warn: 'warn', bad: 'out' }[head.level];
   const base = document.querySelector('meta[name=assets]').content;
@@ -134,6 +135,6 @@ function updateRow(tr, x) {
     x.rule && `rule ${x.rule}`,
     x.since && `since ${clock(x.since)}`,
   ].filter(Boolean).join(' · '));
-  until(tr.back, x.at, x.state === 'quarantined' ? 'when somebody acts' : x.state === 'excluded' ? 'when somebody ends it' : 'at the next request');
+  until(tr.back, x.at, x.state === 'quarantined' ? 'by hand' : x.state === 'excluded' ? 'by hand' : 'at the next request');
   text(tr.then, x.probe ? 'next probe' : x.at ? `until ${clock(x.at)}` : '');
 }

@@ -103,12 +103,12 @@ function updateGroup(body, { p, kept, total }, ctx) {
     if (noKey) return chip({ icon: 'warn', tone: 'warn' }, 'no connection has a key');
     if (own) return chip(look('excluded'));
     if (b.state === 'DEGRADED') return chip(look(b.state), `degraded ${b.failures}/${b.failure_threshold}`);
-    if (b.state === 'CLOSED' && !p.available) return chip(look('OPEN'), 'every connection out');
+    if (b.state === 'CLOSED' && !p.available) return chip(look('OPEN'), 'all out');
     return chip(look(b.state), b.state === 'CLOSED' ? 'closed' : look(b.state).words);
   });
   draw(head.strip, p.id, [ctx.lines.get('breaker:' + p.id), ctx.lines.get('operator:' + p.id)], ctx.now);
   why(head.why, own ? own.reason : cause(b.kind), b.last_failure_at);
-  until(head.back, own ? own.until : b.state === 'OPEN' || b.state === 'HALF_OPEN' ? b.next_at || b.reset_at : p.available ? null : p.available_at, own ? 'when somebody ends it' : '');
+  until(head.back, own ? own.until : b.state === 'OPEN' || b.state === 'HALF_OPEN' ? b.next_at || b.reset_at : p.available ? null : p.available_at, own || !p.available && p.connections ? 'by hand' : '');
   acts(head.act, { provider: p.id }, providerOut(p), own);
   keyed(body, kept, ({ c }) => c.id, makeRow, (tr, { c }) => updateRow(tr, c, ctx)); // below the provider's own row
 }
@@ -140,7 +140,7 @@ function updateRow(tr, c, ctx) {
   const models = c.models?.length ? `: ${c.models.join(', ')}` : '';
   why(tr.why, own ? own.reason : cause(c.kind) + models, c.last_error?.at, c.last_error && cause(c.last_error.kind), c.last_error?.rule);
   const b = c.breaker && c.breaker.state !== 'CLOSED' ? c.breaker : null;
-  until(tr.back, own ? own.until : c.until || b?.next_at || b?.reset_at, own ? 'when somebody ends it' : c.state === 'quarantined' ? 'when somebody acts' : '');
+  until(tr.back, own ? own.until : c.until || b?.next_at || b?.reset_at, own || c.state === 'quarantined' ? 'by hand' : '');
   text(tr.level, c.level ? String(c.level) : '');
   acts(tr.act, { provider: c.provider, connection: c.id }, isOut(c) && c.state !== 'excluded', own);
 }
