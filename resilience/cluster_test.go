@@ -432,7 +432,7 @@ func TestNodesAreListed(t *testing.T) {
 			t.Fatalf("%+v", c)
 		}
 		for _, n := range c.Nodes {
-			if want := n.Node == "node-1"; n.Stale != want || n.AgeMs > 5000 != want {
+			if want := n.ID == "node-1"; n.Stale != want || n.AgeMs > 5000 != want || n.Self != (n.ID == "node-0") {
 				t.Errorf("%+v", n)
 			}
 		}

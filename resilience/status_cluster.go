@@ -1,6 +1,10 @@
 package resilience
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // The states of a cluster.
 const (
@@ -24,9 +28,11 @@ type ClusterStatus struct {
 
 // NodeStatus is one node as the shared store has seen it.
 type NodeStatus struct {
-	Node     string    `json:"node"`
-	LastSeen Timestamp `json:"last_seen"`
-	AgeMs    int64     `json:"age_ms"`
+	ID   string `json:"id"`
+	Self bool   `json:"self"`
+	// LastContact is when the shared store last heard of it, and AgeMs how long ago that is.
+	LastContact Timestamp `json:"last_contact"`
+	AgeMs       int64     `json:"age_ms"`
 	// Stale nodes have missed several signs of life: they are isolated or gone.
 	Stale bool `json:"stale"`
 }
@@ -53,10 +59,12 @@ func (e *Engine) Cluster() ClusterStatus {
 	}
 	for _, n := range s.nodes {
 		age := max(now-n.Seen.Sub(s.origin), 0)
-		if n.Node == s.store.Node() {
+		self := n.Node == s.store.Node()
+		if self {
 			age = now - s.contact
 		}
-		out.Nodes = append(out.Nodes, NodeStatus{n.Node, Timestamp{wall(now-age, now, clock)}, int64(age / time.Millisecond), age > staleAfter})
+		out.Nodes = append(out.Nodes, NodeStatus{n.Node, self, Timestamp{wall(now-age, now, clock)}, int64(age / time.Millisecond), age > staleAfter})
 	}
+	slices.SortFunc(out.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }

@@ -14,7 +14,6 @@ import (
 	"omniroute/internal/livecheck"
 	"omniroute/internal/route"
 	"omniroute/internal/server"
-	"omniroute/store/sqlite"
 )
 
 func checkCommand() *cobra.Command {
@@ -58,6 +57,13 @@ func checkLive(c *cobra.Command, cfg *config.Config) error {
 	}
 	ctx, cancel := interruptible(c)
 	defer cancel()
+	if cfg.Store.Kind == config.StoreRedis {
+		server, err := server.CheckShared(ctx, cfg.Store.Redis)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s answers\n", server)
+	}
 	results := livecheck.Run(ctx, cfg, rules, livecheck.Options{})
 	if err := livecheck.Write(c.OutOrStdout(), results); err != nil {
 		return err
@@ -140,15 +146,13 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cfg.Store.Kind != config.StoreSQLite {
-				return errors.New("the configuration keeps its state in memory, so there is nothing to copy; set `store: sqlite:omniroute.db`")
-			}
 			ctx, cancel := interruptible(c)
 			defer cancel()
-			if err := sqlite.Backup(ctx, cfg.Store.Path, given[0]); err != nil {
+			from, err := server.Backup(ctx, cfg, given[0])
+			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "copied %s to %s\n", cfg.Store.Path, given[0])
+			fmt.Fprintf(c.OutOrStdout(), "copied %s to %s\n", from, given[0])
 			return nil
 		},
 	}

@@ -10,8 +10,12 @@ import (
 type Status struct {
 	Version string `json:"version"`
 	resilience.Status
-	// Cluster is "single": one node by itself.
+	// Cluster is "single" for one node by itself, "ok" where the nodes share what they know, and
+	// "isolated" while the shared store cannot be reached.
 	Cluster string `json:"cluster"`
+	// Nodes are those that were seen within a minute, at most 100, and NodeCount is how many there are.
+	Nodes     []resilience.NodeStatus `json:"nodes,omitempty"`
+	NodeCount int                     `json:"node_count,omitempty"`
 	// Panic says that requests are sent to targets that are out, as a last resort.
 	Panic bool `json:"panic"`
 	// Waiting is how many requests wait for a target to come back.
@@ -20,7 +24,8 @@ type Status struct {
 
 // Status returns what GET /admin/v1/status answers.
 func (a *Admin) Status() Status {
-	return Status{Version: a.o.Version, Status: a.engine.Status(), Cluster: "single", Waiting: a.o.Runner.Waiting()}
+	c := a.engine.Cluster()
+	return Status{Version: a.o.Version, Status: a.engine.Status(), Cluster: c.State, Nodes: c.Nodes, NodeCount: c.Count, Waiting: a.o.Runner.Waiting()}
 }
 
 func (a *Admin) status(w http.ResponseWriter, _ *http.Request) error {

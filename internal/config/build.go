@@ -22,7 +22,7 @@ func (b *builder) build() *Config {
 	n := b.root
 	c := &Config{
 		File: b.src.name, MaxBody: 64 << 20, ShutdownGrace: 30 * time.Second, Affinity: Affinity{nil, time.Hour, 10_000},
-		Listen: Address{"tcp", "127.0.0.1:20128"}, Store: Store{StoreSQLite, fromDir(b.dir, "omniroute.db")},
+		Listen: Address{"tcp", "127.0.0.1:20128"}, Store: Store{Kind: StoreSQLite, Path: fromDir(b.dir, "omniroute.db")},
 		providers: map[string]*Provider{}, combos: map[string]*Combo{}, listed: map[string][]Target{},
 	}
 	b.cfg = c
@@ -121,25 +121,6 @@ func (b *builder) metrics(n *node) {
 		b.errorf(n, "%s is where clients connect (listen); write another address, or leave it out to have /metrics there", a)
 	default:
 		b.cfg.Metrics = a
-	}
-}
-
-func (b *builder) store(n *node) {
-	if !n.ok() {
-		return
-	}
-	scheme, rest, ok := strings.Cut(n.text, ":")
-	switch {
-	case ok && scheme == "sqlite" && rest != "" && rest != ":memory:":
-		b.cfg.Store = Store{StoreSQLite, fromDir(b.dir, rest)}
-	case ok && scheme == "sqlite" && rest == ":memory:":
-		b.errorf(n, "a store in memory is written memory:")
-	case n.text == "memory:" || n.text == "memory":
-		b.cfg.Store = Store{Kind: StoreMemory}
-	case (scheme == "redis" || scheme == "rediss") && !available("store=redis"):
-		b.errorf(n, "a %s store is not available in this version; write sqlite:omniroute.db or memory:", scheme)
-	default:
-		b.errorf(n, "this is no store; write sqlite:omniroute.db or memory:")
 	}
 }
 

@@ -73,20 +73,6 @@ type Affinity struct {
 	Sessions int
 }
 
-// Store says where the state is kept.
-type Store struct {
-	// Kind is StoreSQLite or StoreMemory.
-	Kind string
-	// Path is the database file, absolute or relative to the working directory. Empty in memory.
-	Path string
-}
-
-// The kinds of store.
-const (
-	StoreSQLite = "sqlite"
-	StoreMemory = "memory"
-)
-
 // Relay holds the budget and the timers of a request. Its values have their defaults filled in.
 type Relay struct {
 	// MaxAttempts is how many upstream calls a request may cause. Defaults to 6.

@@ -136,7 +136,7 @@ func yamlString(text string) string {
 func stateStore(env func(string) (string, bool)) Store {
 	for _, place := range [][]string{{"XDG_STATE_HOME"}, {"LOCALAPPDATA"}, {"HOME", ".local", "state"}, {"USERPROFILE", ".local", "state"}} {
 		if folder, _ := env(place[0]); filepath.IsAbs(folder) {
-			return Store{StoreSQLite, filepath.Join(append(append([]string{folder}, place[1:]...), "omniroute", "omniroute.db")...)}
+			return Store{Kind: StoreSQLite, Path: filepath.Join(append(append([]string{folder}, place[1:]...), "omniroute", "omniroute.db")...)}
 		}
 	}
 	return Store{Kind: StoreMemory}

@@ -44,7 +44,7 @@ func TestFromEnvironment(t *testing.T) {
 	if got := c.Provider("azure").Connections[0].BaseURL(catalog.OpenAI); got != "https://acme.openai.azure.com/openai/v1" {
 		t.Errorf("azure is called at %s", got)
 	}
-	if want := (Store{StoreSQLite, filepath.Join(state, "omniroute", "omniroute.db")}); c.Store != want {
+	if want := (Store{Kind: StoreSQLite, Path: filepath.Join(state, "omniroute", "omniroute.db")}); c.Store != want {
 		t.Errorf("store %+v, want %+v", c.Store, want)
 	}
 	if c.ClientAllowed("") || !c.ClientAllowed("ck-1") {

@@ -22,6 +22,9 @@ func (c *Config) Hide(text string) string {
 		}
 	}
 	look(c.AdminToken.Reveal())
+	if c.Store.Redis != nil {
+		look(c.Store.Redis.Password.Reveal())
+	}
 	for _, p := range c.Providers {
 		if proxy := p.Proxy(); proxy != nil && proxy.User != nil {
 			password, _ := proxy.User.Password()

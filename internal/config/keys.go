@@ -25,7 +25,7 @@ var root = spec{kind: kindObject, fields: []field{
 	},
 	{
 		key: "store", spec: spec{kind: kindURL}, def: "sqlite:omniroute.db",
-		doc: "Where exclusions are kept over a restart: sqlite:PATH, from the configuration's folder, or memory: for nowhere.",
+		doc: "Where exclusions are kept over a restart: sqlite:PATH, from the configuration's folder; redis://[USER:PASSWORD@]HOST:PORT/DB (rediss:// with TLS), which several gateways share; or memory: for nowhere. Behind a server ?prefix=NAME: keeps clusters apart and ?ca=FILE names its certificate authority.",
 	},
 	{key: "max_body", spec: spec{kind: kindSize, min: 1}, def: "64MiB", doc: "The largest request body. Larger ones are answered 413."},
 	{key: "shutdown_grace", spec: spec{kind: kindDuration}, def: "30s", doc: "How long running requests may take after a stop was asked for."},

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -131,6 +132,10 @@ func (f *feed) state(v view, st admin.Status, asked map[string]admin.Asked) {
 	}
 	// What is left is of the gateway itself: few members, whatever a later version adds.
 	st.Now, st.Providers, st.Lockouts, st.Operator = resilience.Timestamp{}, nil, nil, nil
+	st.Nodes = slices.Clone(st.Nodes)
+	for i := range st.Nodes {
+		st.Nodes[i].AgeMs = 0
+	}
 	v.put("meta", st)
 }
 

@@ -49,7 +49,7 @@ type Main struct {
 	cut      context.CancelCauseFunc // ends what still runs
 	scrapes  *scrapes                // nil when /metrics is on listener
 
-	store     *lateStore
+	store     keptStore
 	engine    *resilience.Engine
 	runner    *failover.Runner
 	gateway   *gateway.Gateway
@@ -145,7 +145,7 @@ func (m *Main) load() (*config.Config, error) {
 // assemble makes everything between listener and store.
 func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 	o := resilience.Options{Config: route.EngineConfig(cfg), OnEvent: m.logEvent, Logger: m.log}
-	if m.store != nil { // a nil *lateStore would be a store that is there
+	if m.store != nil {
 		o.Store = m.store
 	}
 	if m.engine, err = resilience.New(o); err != nil {

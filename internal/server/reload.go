@@ -89,7 +89,7 @@ func (m *Main) needRestart(cfg *config.Config) []string {
 	if cfg.Metrics != m.apart {
 		keys = append(keys, "metrics_listen")
 	}
-	if cfg.Store != m.stored {
+	if !cfg.Store.Equal(m.stored) {
 		keys = append(keys, "store")
 	}
 	return keys

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,16 +14,30 @@ import (
 	"omniroute/store/sqlite"
 )
 
+// keptStore is a store that is closed when the gateway stops.
+type keptStore interface {
+	resilience.Store
+	io.Closer
+}
+
 // openStore opens the store of a configuration. Nil means that the state is kept in memory only.
+func openStore(ctx context.Context, cfg *config.Config, ownFolder bool, log *slog.Logger) (keptStore, error) {
+	switch cfg.Store.Kind {
+	case config.StoreSQLite:
+		return openSQLite(ctx, cfg, ownFolder, log)
+	case config.StoreRedis:
+		return openRedis(ctx, cfg.Store.Redis, log)
+	}
+	return nil, nil
+}
+
+// openSQLite opens a file.
 //
 // A file that belongs to somebody else (another running gateway, a newer version, another program)
 // is an error: going on without it would hide a mistake that only a person can undo. Any other
 // trouble is the machine's, and the gateway starts without its memory: the store is tried again
 // until it opens, and then has what has happened meanwhile.
-func openStore(ctx context.Context, cfg *config.Config, ownFolder bool, log *slog.Logger) (*lateStore, error) {
-	if cfg.Store.Kind != config.StoreSQLite {
-		return nil, nil
-	}
+func openSQLite(ctx context.Context, cfg *config.Config, ownFolder bool, log *slog.Logger) (keptStore, error) {
 	if ownFolder {
 		if err := os.MkdirAll(filepath.Dir(cfg.Store.Path), 0o700); err != nil {
 			log.Warn("the folder of the store cannot be made", "error", err)

@@ -65,11 +65,18 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	long := example()
 	long.Providers[1].Connections[0].Models = []string{"a-model-with-a-long-name"}
+	fleet := example()
+	fleet.Cluster, fleet.NodeCount = resilience.ClusterOK, 103
+	fleet.Nodes = []resilience.NodeStatus{{ID: "alpha-3f21aa", Self: true, AgeMs: 240}, {ID: "beta-99e012", AgeMs: 17_300, Stale: true}}
+	alone := fleet
+	alone.Cluster, alone.NodeCount, alone.Nodes = resilience.ClusterIsolated, 1, []resilience.NodeStatus{{ID: "alpha-3f21aa", Self: true, AgeMs: 61_000, Stale: true}}
 	for name, write := range map[string]func(*strings.Builder, Style){
-		"status":        func(b *strings.Builder, s Style) { s.Status(b, example(), "http://127.0.0.1:20128") },
-		"status_long":   func(b *strings.Builder, s Style) { s.Status(b, long, "http://127.0.0.1:20128") },
-		"explain":       func(b *strings.Builder, s Style) { s.Explain(b, "large", explanation) },
-		"explain_empty": func(b *strings.Builder, s Style) { s.Explain(b, "idle/x", admin.Explanation{Route: "idle/x"}) },
+		"status":          func(b *strings.Builder, s Style) { s.Status(b, example(), "http://127.0.0.1:20128") },
+		"status_long":     func(b *strings.Builder, s Style) { s.Status(b, long, "http://127.0.0.1:20128") },
+		"status_fleet":    func(b *strings.Builder, s Style) { s.Status(b, fleet, "http://127.0.0.1:20128") },
+		"status_isolated": func(b *strings.Builder, s Style) { s.Status(b, alone, "http://127.0.0.1:20128") },
+		"explain":         func(b *strings.Builder, s Style) { s.Explain(b, "large", explanation) },
+		"explain_empty":   func(b *strings.Builder, s Style) { s.Explain(b, "idle/x", admin.Explanation{Route: "idle/x"}) },
 	} {
 		var plain, coloured strings.Builder
 		write(&plain, Style{})
