@@ -61,6 +61,12 @@ func (x *exchange) mayGoOn(c *call, v resilience.Verdict) bool {
 		story.Why = err.Error()
 		return false
 	}
+	if c.unsent { // the client need not wait for what it is to have anyway
+		c.unsent = false
+		if x.out.Flush() != nil {
+			return false
+		}
+	}
 	r := &recovery{x: x, cut: c, verdict: v, text: c.follower.Text(), thought: c.follower.Thought(), source: source}
 	story.Outcome, story.Bytes = telemetry.NotRecovered, len(r.text)
 	if c.words != nil {
