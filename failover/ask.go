@@ -42,6 +42,14 @@ func (a *Ask) Needs() Needs {
 	return a.needs
 }
 
+// Rough returns what the request needs as far as that is known without reading it.
+func (a *Ask) Rough() (n Needs, exact bool) {
+	if a.read || a.Estimate == nil {
+		return a.Needs(), true
+	}
+	return Needs{Input: a.Bytes / 4}, false
+}
+
 // Model knows what a model can do. Implementations are safe for concurrent use.
 type Model interface {
 	// Window returns the context window in tokens, 0 where it is not known.
@@ -60,6 +68,8 @@ type Model interface {
 type Meter interface {
 	// Hold reports whether the request is better not sent now, and until when. It changes nothing.
 	Hold(a *Ask, now time.Time) (Hold, bool)
+	// Reason says in a few words why it would be held.
+	Reason(a *Ask, now time.Time) string
 	// Reserve counts a request that is sent now.
 	Reserve(a *Ask, now time.Time) Reservation
 }
@@ -70,8 +80,6 @@ type Hold struct {
 	Until time.Time
 	// Guess says that the upstream has not said so: it was learned from refusals.
 	Guess bool
-	// Reason says in a few words what is used up.
-	Reason string
 }
 
 // Reservation is what a meter has set aside for one attempt.

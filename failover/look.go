@@ -27,7 +27,7 @@ func (t *Target) Look(a *Ask, alone bool, now time.Time) (x resilience.Exclusion
 // limited says whether the target has too little left, or no place free.
 func (t *Target) limited(a *Ask, now time.Time) (resilience.Exclusion, bool) {
 	if h, held := t.hold(a, now); held {
-		return h.exclusion(now), true
+		return t.holdExclusion(a, h, now), true
 	}
 	if t.Places.busy() {
 		return busyExclusion(), true
@@ -42,11 +42,12 @@ func (r *Request) roomy(i int) bool {
 	if t.Model == nil && t.Meter == nil && (t.Places == nil || t.Places == r.granted) {
 		return true
 	}
-	_, short := r.short(i)
-	if short {
+	_, held := t.hold(&r.ask, r.now)
+	if r.unsuited(i) || held || t.Places != r.granted && t.Places.busy() {
 		r.passOver(i)
+		return false
 	}
-	return !short
+	return true
 }
 
 // short says what a target that no gate excludes has too little of for the request.
@@ -57,7 +58,7 @@ func (r *Request) short(i int) (resilience.Exclusion, bool) {
 		return lackExclusion(l.what, l.kind), true
 	}
 	if h, held := t.hold(&r.ask, r.now); held {
-		return h.exclusion(r.now), true
+		return t.holdExclusion(&r.ask, h, r.now), true
 	}
 	if t.Places != r.granted && t.Places.busy() {
 		return busyExclusion(), true
@@ -93,9 +94,9 @@ func (t *Target) hold(a *Ask, now time.Time) (Hold, bool) {
 	return t.Meter.Hold(a, now)
 }
 
-func (h Hold) exclusion(now time.Time) resilience.Exclusion {
+func (t *Target) holdExclusion(a *Ask, h Hold, now time.Time) resilience.Exclusion {
 	return resilience.Exclusion{Layer: resilience.LayerHeadroom, Kind: resilience.KindRateLimit, Until: h.Until,
-		RetryAfter: max(h.Until.Sub(now), time.Millisecond), Reason: h.Reason}
+		RetryAfter: max(h.Until.Sub(now), time.Millisecond), Reason: t.Meter.Reason(a, now)}
 }
 
 func busyExclusion() resilience.Exclusion {
@@ -189,7 +190,7 @@ func (r *Request) Passed(now time.Time) []Skip {
 		if l := r.state[i].lacks; l != nil {
 			x = lackExclusion(l.what, l.kind)
 		} else if h, held := r.held(i, now); held {
-			x = h.exclusion(now)
+			x = t.holdExclusion(&r.ask, h, now)
 		}
 		out = append(out, Skip{Key: t.Key(), Exclusion: x})
 	}

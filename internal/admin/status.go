@@ -2,7 +2,9 @@ package admin
 
 import (
 	"net/http"
+	"time"
 
+	"omniroute/internal/route"
 	"omniroute/resilience"
 )
 
@@ -20,12 +22,17 @@ type Status struct {
 	Panic bool `json:"panic"`
 	// Waiting is how many requests wait for a target to come back.
 	Waiting int `json:"waiting"`
+	// Concurrency is how many calls connections have and may have, Headroom what upstreams have left
+	// of their limits.
+	Concurrency []route.Occupation `json:"concurrency"`
+	Headroom    []route.Bucket     `json:"headroom"`
 }
 
 // Status returns what GET /admin/v1/status answers.
 func (a *Admin) Status() Status {
-	c := a.engine.Cluster()
-	return Status{Version: a.o.Version, Status: a.engine.Status(), Cluster: c.State, Nodes: c.Nodes, NodeCount: c.Count, Waiting: a.o.Runner.Waiting()}
+	c, router := a.engine.Cluster(), a.o.Router()
+	return Status{Version: a.o.Version, Status: a.engine.Status(), Cluster: c.State, Nodes: c.Nodes, NodeCount: c.Count, Waiting: a.o.Runner.Waiting(),
+		Concurrency: router.Occupations(), Headroom: router.Headroom(time.Now())}
 }
 
 func (a *Admin) status(w http.ResponseWriter, _ *http.Request) error {

@@ -85,6 +85,8 @@ type Provider struct {
 	Models []Pattern
 	// Timeouts are of models that think for long before the first word. The first match counts.
 	Timeouts []Timeout
+	// FreeCacheReads: prompt tokens from its cache do not count for its rate limits.
+	FreeCacheReads bool
 }
 
 // Timeout holds the patience that a model needs. A zero duration means the general default.

@@ -63,8 +63,9 @@ var providers = []*Provider{
 	},
 	{
 		ID: "groq", Title: "Groq",
-		Endpoints:    openai("https://api.groq.com/openai/v1"),
-		KeyVariables: []string{"GROQ_API_KEY"},
+		Endpoints:      openai("https://api.groq.com/openai/v1"),
+		KeyVariables:   []string{"GROQ_API_KEY"},
+		FreeCacheReads: true,
 	},
 	{
 		ID: "mistral", Title: "Mistral AI",

@@ -89,7 +89,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		{"resilience: {recheck: {after: 0s}}", true}, {"resilience: {recheck: {alone: 0s}}", false}, {"resilience: {hints: {max: 1h}}", true},
 		{"combos: {c: {targets: [acme/x]}}", true}, {"combos: {c: {targets: [{target: acme/x, weight: 2}]}}", true}, {"combos: {c: {targets: []}}", false}, {"combos: {c: {targets: acme/x}}", false}, {"combos: {c: {}}", false}, {"combos: {c: }", false}, {"combos:", true},
 		{"combos: {c: {targets: [{weight: 2}]}}", false}, {"combos: {c: {targets: [5]}}", false}, {"combos: {c: {targets: [{target: acme/x, weight: 0}]}}", false},
-		{"combos: {c: {targets: [acme/x], strategy: round-robin}}", true}, {"combos: {c: {targets: [acme/x], strategy: headroom}}", false}, {"combos: {c: {targets: [acme/x], hedge: {after: 8s}}}", true},
+		{"combos: {c: {targets: [acme/x], strategy: round-robin}}", true}, {"combos: {c: {targets: [acme/x], strategy: headroom}}", true}, {"combos: {c: {targets: [acme/x], hedge: {after: 8s}}}", true},
 		{"combos: {c: {targets: [acme/x], hedge: {}}}", true}, {"combos: {c: {targets: [acme/x], hedge: {after: p95, budget: 100%}}}", true}, {"combos: {c: {targets: [acme/x], hedge: {budget: 0.01}}}", true},
 		{"combos: {c: {targets: [acme/x], hedge: {after: p96}}}", false}, {"combos: {c: {targets: [acme/x], hedge: {after: 0s}}}", false}, {"combos: {c: {targets: [acme/x], hedge: {budget: 0%}}}", false}, {"combos: {c: {targets: [acme/x], hedge: {budget: 0}}}", false}, {"combos: {c: {targets: [acme/x], hedge: {budget: 1.01}}}", false},
 		{"combos: {c: {targets: [acme/x], queue: {depth: 1}}}", false}, {"combos: {c: {targets: [acme/x], deadline: 1m}}", true},

@@ -6,8 +6,6 @@ import "slices"
 // in a list, and words of a key after =. A file that uses one is refused. What has been built is
 // deleted from this list.
 var unavailable = []string{
-	"providers.*.connections_strategy=headroom",
-	"combos.*.strategy=headroom",
 	"combos.*.last_resort",
 }
 

@@ -146,6 +146,7 @@ func (c *call) reach() resilience.Verdict {
 	c.resp, c.status, c.src = resp, resp.StatusCode, resp.Body
 	c.up.Connection.HideEchoes(resp.Header)
 	c.phase.Store(uint32(classify.PhaseBody))
+	c.hearLimits()
 	v := c.read()
 	if v.Scope != resilience.ScopeNone {
 		resp.Body.Close()

@@ -99,6 +99,8 @@ type exchange struct {
 	story   telemetry.Story
 	hurried bool       // a write deadline was set
 	alive   *keepalive // nil where the client gets no signs of life
+	// released says that the bytes of the body are not ours to read any more.
+	released bool
 
 	speeches []speech         // for targets of other dialects
 	passed   *dialect.Request // what passes through in place of Asked, if not nil
@@ -128,7 +130,7 @@ func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 	x.calls = x.few[:0]
 	x.picker = q.Route.Picker(route.Asked{Stream: q.Asked.Stream, Session: q.Session})
 	defer q.Route.Done(x.picker)
-	x.handle = rl.o.Runner.Handle(failover.NewRequest(q.Route.Plan, x.picker, q.Asked.Stream).For(x.wants()))
+	x.handle = x.request()
 	defer x.finish()
 	if x.lasting {
 		x.handle.Single()
@@ -169,6 +171,7 @@ func (x *exchange) choose() *call {
 func (x *exchange) settle(c *call) *call {
 	x.story.Usage = c.answer.Usage
 	x.remember(c)
+	c.noteUse()
 	ev := failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status}
 	if x.recovery == nil {
 		x.handle.Do(ev)
@@ -216,7 +219,7 @@ func (x *exchange) letGo() {
 		x.Asked.Body = nil // no other attempt may still be reading it
 	}
 	x.Body.Release()
-	x.Body = nil
+	x.Body, x.released = nil, true
 }
 
 // finish gives back everything and tells the story.

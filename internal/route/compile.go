@@ -174,8 +174,9 @@ func (r *Router) target(d catalog.Dialect, index int, t config.Target, c *config
 	key := resilience.Key{Provider: t.Provider.ID, Connection: c.ID, Model: t.Model}
 	price, priced := t.Provider.PriceOf(t.Model)
 	streamed, whole := r.latency.of(t.Provider.ID, t.Model)
+	meter := r.meters.of(key, t.Provider.RateLimitScope)
 	return failover.Target{
-		Target: r.engine.Target(key), Places: r.places.Of(key),
+		Target: r.engine.Target(key), Places: r.places.Of(key), Meter: meter, Headroom: meter,
 		Entry: index, Window: int64(t.Context), FirstToken: t.FirstTokenTimeout, Answer: t.AnswerTimeout,
 		Streamed: streamed, Whole: whole, Pulse: r.pulses.of(key),
 		Data: &Upstream{

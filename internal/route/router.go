@@ -31,6 +31,7 @@ type Router struct {
 	pulses   *pulses
 	sessions *sessions
 	places   *failover.PlaceSet
+	meters   *meters
 	seed     uint64
 	// ledgers are the hedging budgets of combos by name; a reload hands them on.
 	ledgers map[string]*failover.HedgeLedger
@@ -108,9 +109,9 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 	var before turns
 	if old != nil {
 		before = old.turns
-		r.latency, r.pulses, r.places, r.sessions, r.seed = old.latency, old.pulses, old.places, old.sessions, old.seed
+		r.latency, r.pulses, r.places, r.meters, r.sessions, r.seed = old.latency, old.pulses, old.places, old.meters, old.sessions, old.seed
 	} else {
-		r.latency, r.pulses, r.places, r.sessions = newLatencies(), newPulses(), new(failover.PlaceSet), newSessions()
+		r.latency, r.pulses, r.places, r.meters, r.sessions = newLatencies(), newPulses(), new(failover.PlaceSet), newMeters(), newSessions()
 	}
 	for _, c := range cfg.Combos {
 		if c.Hedge == nil {
@@ -126,6 +127,7 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 	r.sessions.set(cfg.Affinity.Sessions, cfg.Affinity.ForgetAfter)
 	r.latency.keep(cfg)
 	r.pulses.keep(cfg)
+	r.meters.keep(cfg, old.config())
 	for _, name := range fixedNames(cfg) {
 		var made []*Route
 		for _, d := range catalog.Dialects() {
@@ -187,6 +189,13 @@ func limitsOf(cfg *config.Config) map[resilience.Key]int {
 		}
 	}
 	return limits
+}
+
+func (r *Router) config() *config.Config {
+	if r == nil {
+		return nil
+	}
+	return r.cfg
 }
 
 // Config returns the configuration that the router was made of.
