@@ -46,10 +46,14 @@ type faultKey struct {
 
 // of returns what a fault does to an attempt on a target.
 func (f *faults) of(name string, up *route.Upstream, stream bool) *effect {
+	return f.once(name, up, stream, func() *effect { return f.make(name, up, stream) })
+}
+
+func (f *faults) once(name string, up *route.Upstream, stream bool, make func() *effect) *effect {
 	key := faultKey{name, up.Provider.ID, string(up.Dialect), up.Model, up.RateLimitScope, stream}
 	e := f.known[key]
 	if e == nil {
-		e = f.make(name, up, stream)
+		e = make()
 		f.known[key] = e
 	}
 	return e
@@ -66,7 +70,7 @@ func (f *faults) make(name string, up *route.Upstream, stream bool) *effect {
 	}
 	d, _ := time.ParseDuration(value) // a number where it is none; the name was checked
 	n, _ := strconv.Atoi(value)
-	in := classify.Input{Provider: up.Provider.ID, Dialect: string(up.Dialect), Model: up.Model, RateLimitScope: up.RateLimitScope, Now: epoch}
+	in := inputOf(up)
 	switch kind {
 	case "hang":
 		return &effect{hangs: true}
@@ -127,9 +131,18 @@ func (f *faults) failing(in classify.Input, late bool, pieces int, wait time.Dur
 	return &effect{failure: &v, status: in.Status, late: late, pieces: pieces, wait: wait}
 }
 
-// limited is the refusal of a rate limit that states how long to wait.
+// limited is the refusal of a rate limit that states how long to wait, in whole seconds.
 func (f *faults) limited(after time.Duration, up *route.Upstream, stream bool) *effect {
-	return f.of(fmt.Sprintf("429:%ds", max(int64(math.Ceil(after.Seconds())), 1)), up, stream)
+	wait := max(time.Duration(math.Ceil(after.Seconds())), 1) * time.Second
+	return f.once("limited for "+wait.String(), up, stream, func() *effect {
+		in, ans := inputOf(up), record(lab.RateLimited(lab.RetryAfter(wait)), up.Model, stream)
+		in.Status, in.Header, in.Body = ans.status, ans.header, ans.body.Bytes()
+		return f.failing(in, false, 0, 0)
+	})
+}
+
+func inputOf(up *route.Upstream) classify.Input {
+	return classify.Input{Provider: up.Provider.ID, Dialect: string(up.Dialect), Model: up.Model, RateLimitScope: up.RateLimitScope, Now: epoch}
 }
 
 // answer is what a provider has written.

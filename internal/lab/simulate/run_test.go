@@ -146,6 +146,19 @@ upstreams: {primary: {limits: [{requests: 30, every: 1m}]}}
 	}
 }
 
+// A wait of many hours is stated, and honoured up to its cap.
+func TestLongLimit(t *testing.T) {
+	t.Parallel()
+	r := play(t, `
+length: 3h
+traffic: [{model: chat, rate: 0.1, arrivals: even}]
+upstreams: {primary: {limits: [{requests: 100, every: 24h}]}}
+`)
+	if x := r.target("primary/a/m"); r.Perfect != 1 || x.Answered != 100 || x.Wasted < 10 || x.Wasted > 30 {
+		t.Errorf("%v answered; the first account: %+v, want 100 answers and a refusal every ten minutes", r.Perfect, x)
+	}
+}
+
 func TestClientsThatLeave(t *testing.T) {
 	t.Parallel()
 	r := play(t, `
