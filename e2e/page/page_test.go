@@ -11,6 +11,7 @@ import (
 )
 
 func TestSignIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	p := open(t, desk)
 	p.allow("status of 401")
@@ -39,6 +40,7 @@ func TestSignIn(t *testing.T) {
 
 // TestEveryPanelIsLive breaks things while a page is open, and looks for each in its place.
 func TestEveryPanelIsLive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	p := w.signedIn(desk)
 	p.says("#out-none", "Nothing.")
@@ -108,6 +110,7 @@ func (w *world) cooling() coolingConnection {
 
 // TestStory opens a request by a click, by its id, and by its address.
 func TestStory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	p := w.signedIn(desk)
 	id := w.ask("northwind/fault/500", 1)
@@ -131,6 +134,7 @@ func TestStory(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	p := w.signedIn(desk)
 	p.wait("document.querySelectorAll('#names option').length >= 4")
@@ -149,6 +153,7 @@ func TestExplain(t *testing.T) {
 
 // TestResetAndExclude acts by clicks, and asks the admin API whether it is so.
 func TestResetAndExclude(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	p := w.signedIn(desk)
 	operator := func() int { return len(w.status().Operator) }
@@ -206,6 +211,7 @@ func TestResetAndExclude(t *testing.T) {
 
 // TestKeyboard does without a mouse.
 func TestKeyboard(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	w.ask("northwind/fault/429:10m", 2)
 	p := w.signedIn(desk)
@@ -269,6 +275,7 @@ func TestKeyboard(t *testing.T) {
 
 // TestNarrow: on a phone nothing lies beyond the edge, and all that can be done can be done.
 func TestNarrow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	w.breakThings()
 	p := w.signedIn(phone)
@@ -294,6 +301,7 @@ func TestNarrow(t *testing.T) {
 
 // TestTwoHundredConnections: the page stays usable, and a change moves neither the focus nor what is read.
 func TestTwoHundredConnections(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString("admin_token: " + token + "\nstore: \"memory:\"\nproviders:\n")
 	for i := range 20 {
@@ -348,6 +356,7 @@ func TestTwoHundredConnections(t *testing.T) {
 // TestRestart: a gateway that is gone is told of, what is shown claims nothing, and it comes back by
 // itself, signed in.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	p := w.signedIn(desk)
 	w.ask("northwind/fault/429:10m", 2)
@@ -388,6 +397,7 @@ func TestRestart(t *testing.T) {
 
 // TestHostileText: what clients, upstreams and other operators wrote is text, whatever it looks like.
 func TestHostileText(t *testing.T) {
+	t.Parallel()
 	const evil = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 	w := newWorld(t, usual)
 	p := w.signedIn(desk)
@@ -412,6 +422,7 @@ func TestHostileText(t *testing.T) {
 
 // TestPolicy: the browser itself refuses what the page must never do.
 func TestPolicy(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, usual)
 	p := w.signedIn(desk)
 	for name, js := range map[string]string{

@@ -21,7 +21,7 @@ export function start(again, live) {
   });
   $('story-close').addEventListener('click', () => $('story').close());
   $('story').addEventListener('close', () => {
-    if (location.hash.startsWith('#request/')) history.replaceState(null, '', location.pathname);
+    if (location.hash === address($('story').shown)) history.replaceState(null, '', location.pathname);
     $('story').back?.isConnected && $('story').back.focus({ preventScroll: true });
   });
   const follow = () => location.hash.startsWith('#request/') && open(decodeURIComponent(location.hash.slice(9)));
@@ -100,6 +100,8 @@ function makeRow(r) {
     h('td', { class: 'num', 'data-name': 'Took', text: long(r.duration_ms) }));
 }
 
+const address = (id) => '#request/' + encodeURIComponent(id);
+
 /** Shows a request's whole story. */
 export async function open(id, back) {
   const dialog = $('story');
@@ -107,7 +109,8 @@ export async function open(id, back) {
   text($('story-title'), `Request ${id}`);
   $('story-body').replaceChildren(h('p', { class: 'muted', text: 'Loading…' }));
   if (!dialog.open) dialog.showModal();
-  history.replaceState(null, '', '#request/' + encodeURIComponent(id));
+  dialog.shown = id;
+  history.replaceState(null, '', address(id));
   try {
     $('story-body').replaceChildren(...story(await api('GET', 'requests/' + encodeURIComponent(id))));
   } catch (err) {
