@@ -1,22 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"omniroute/internal/admin"
-	"omniroute/internal/admin/screen"
 	"omniroute/resilience"
 )
-
-// redrawn is how often --watch asks.
-const redrawn = time.Second
 
 func statusCommand() *cobra.Command {
 	var at where
@@ -51,57 +42,9 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	at.flags(c)
-	c.Flags().BoolVar(&watch, "watch", false, "show it again every second, until Ctrl-C")
+	c.Flags().BoolVar(&watch, "watch", false, "show it live, until Ctrl-C")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the answer of the admin API")
 	return c
-}
-
-// styleFor cuts lines on terminals only: what is piped is searched and kept.
-func styleFor(out io.Writer) screen.Style {
-	return screen.Style{Colour: colours(out), Whole: !terminal(out)}
-}
-
-// watchStatus draws the status until ctx ends. A gateway that is gone is waited for; one that
-// refuses is not.
-func watchStatus(ctx context.Context, out io.Writer, client *admin.Client) error {
-	style := styleFor(out)
-	tick := time.NewTicker(redrawn)
-	defer tick.Stop()
-	for {
-		var page bytes.Buffer
-		st, _, err := client.Status(ctx)
-		var gone *admin.UnreachableError
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.As(err, &gone):
-			fmt.Fprintln(&page, gone)
-		case err != nil:
-			return err
-		default:
-			style.Status(&page, st, client.Address())
-		}
-		if err := draw(out, page.Bytes(), terminal(out)); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// draw puts a page below the one before or, in place, over it: each line is overwritten and then
-// cut, and so is what is left of the old page, so that nothing flickers.
-func draw(out io.Writer, page []byte, inPlace bool) error {
-	if !inPlace {
-		_, err := out.Write(append(page, '\n'))
-		return err
-	}
-	page = bytes.ReplaceAll(page, []byte("\n"), []byte("\x1b[K\n"))
-	_, err := fmt.Fprintf(out, "\x1b[H%s\x1b[J", page)
-	return err
 }
 
 func explainCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -97,6 +98,36 @@ func (c *Client) Reset(ctx context.Context, q ResetRequest) (n resilience.ResetC
 	return n, err
 }
 
+// Follow calls f with each event of the gateway as it happens, until ctx or the stream ends. f gets
+// nothing: what an event changes is asked for.
+func (c *Client) Follow(ctx context.Context, f func()) error {
+	req, err := c.request(ctx, http.MethodGet, "/admin/v1/events", nil)
+	if err != nil {
+		return err
+	}
+	// A stream has no end that a time limit could wait for.
+	resp, err := (&http.Client{Transport: c.http.Transport}).Do(req)
+	if err != nil {
+		return &UnreachableError{c.shown, err}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		return c.problem(resp.StatusCode, raw)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxAnswer)
+	for lines.Scan() {
+		if bytes.HasPrefix(lines.Bytes(), []byte("data:")) {
+			f()
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return &UnreachableError{c.shown, err}
+	}
+	return &UnreachableError{c.shown, io.EOF}
+}
+
 // UnreachableError says that no gateway answers.
 type UnreachableError struct {
 	Address string
@@ -126,7 +157,7 @@ func cause(err error) error {
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 64 << 20
 
-func (c *Client) call(ctx context.Context, method, path string, body, into any) ([]byte, error) {
+func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var sent io.Reader = http.NoBody
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -144,6 +175,14 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	}
 	if !c.token.Empty() {
 		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
+	}
+	return req, nil
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body, into any) ([]byte, error) {
+	req, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

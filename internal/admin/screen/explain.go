@@ -11,9 +11,9 @@ import (
 
 // Explain writes the candidates of a request in their order.
 func (s Style) Explain(w io.Writer, model string, x admin.Explanation) {
-	fmt.Fprintln(w, s.paint(bold, s.fit(model, Width)))
+	fmt.Fprintln(w, s.paint(bold, s.fit(model, s.width())))
 	if x.Route != model {
-		fmt.Fprintln(w, s.fit("stands for "+x.Route, Width))
+		fmt.Fprintln(w, s.fit("stands for "+x.Route, s.width()))
 	}
 	if word := map[route.Affinity]string{
 		route.AtHome: "the session is at home at the first", route.Settled: "the session has no home yet, or leaves it", route.Detour: "the session's home is out, so that this is a detour",
@@ -24,7 +24,8 @@ func (s Style) Explain(w io.Writer, model string, x admin.Explanation) {
 		fmt.Fprintln(w, "no connection of it has a key, so a request is answered 503 no_connection")
 		return
 	}
-	columns := []int{4, 50}
+	columns := s.columns([]int{4, 50})
+	columns[0] = 4
 	s.row(w, columns, cell{"#", dim}, cell{"TARGET", dim}, cell{"TRIED", dim})
 	for i, c := range x.Candidates {
 		target := resilience.Key{Provider: c.Provider, Connection: c.Connection, Model: c.Model}

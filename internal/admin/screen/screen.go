@@ -1,5 +1,5 @@
-// Package screen writes what the admin API tells as text for people, at most 80 columns wide unless
-// the whole text is asked for.
+// Package screen writes what the admin API tells as text for people, as wide as their terminal is
+// unless the whole text is asked for.
 //
 // It computes nothing: every word comes from the API. Colours are the caller's choice.
 package screen
@@ -13,13 +13,22 @@ import (
 	"unicode/utf8"
 )
 
-// Width is how wide a line is at most, in characters, unless Style.Whole is set.
+// Width is how wide a line is at most, in characters, unless Style says otherwise.
 const Width = 80
+
+const (
+	// Below narrow columns what would be columns stands below each other.
+	narrow = 64
+	// minWidth is the narrowest page: what is narrower still wraps.
+	minWidth = 24
+)
 
 // Style says how to write.
 type Style struct {
 	// Colour switches ANSI colours on.
 	Colour bool
+	// Width is that of the terminal. Defaults to 80.
+	Width int
 	// Whole cuts no text, for an output that is no terminal: lines are then as long as names and
 	// reasons are.
 	Whole bool
@@ -44,6 +53,25 @@ func (s Style) paint(c colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
+func (s Style) width() int {
+	if s.Width == 0 {
+		return Width
+	}
+	return max(s.Width, minWidth)
+}
+
+// columns fits widths that are meant for 80 columns to the terminal's.
+func (s Style) columns(widths []int) []int {
+	out := make([]int, len(widths))
+	for i, w := range widths {
+		out[i] = max(w*s.width()/Width, 4)
+	}
+	return out
+}
+
+// stacked says that there is no room for columns.
+func (s Style) stacked() bool { return !s.Whole && s.width() < narrow }
+
 // cell is a text in a column.
 type cell struct {
 	text string
@@ -56,7 +84,7 @@ func (s Style) row(w io.Writer, widths []int, cells ...cell) {
 	used := 0
 	for i, c := range cells {
 		last := i == len(cells)-1
-		width := Width - used
+		width := s.width() - used
 		if !last {
 			width = widths[i] - 1 // a space stands between columns
 		}
@@ -68,6 +96,27 @@ func (s Style) row(w io.Writer, widths []int, cells ...cell) {
 		}
 	}
 	fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+}
+
+// flow writes cells one after the other, on as many lines as they need.
+func (s Style) flow(w io.Writer, cells []cell) {
+	used := 0
+	for i, c := range cells {
+		text := s.fit(c.text, s.width())
+		n := utf8.RuneCountInString(text)
+		switch {
+		case i == 0:
+		case !s.Whole && used+2+n > s.width():
+			fmt.Fprintln(w)
+			used = 0
+		default:
+			fmt.Fprint(w, "  ")
+			used += 2
+		}
+		fmt.Fprint(w, s.paint(c.col, text))
+		used += n
+	}
+	fmt.Fprintln(w)
 }
 
 // fit makes a text one line of printable characters, since names come from configurations and

@@ -54,6 +54,13 @@ func example() admin.Status {
 	}}
 }
 
+// well is the status of a gateway with nothing out.
+func well() admin.Status {
+	return admin.Status{Version: "1.2.3", Panic: true, Status: resilience.Status{Now: now, Persistence: "ok", Providers: []resilience.ProviderStatus{
+		{ID: "acme", Available: true, Breaker: resilience.BreakerStatus{State: resilience.Closed}, Connections: []resilience.ConnectionStatus{{ID: "main", State: resilience.Ready}}},
+	}}}
+}
+
 var explanation = admin.Explanation{Route: "acme/large", Candidates: []route.Candidate{
 	{Provider: "acme", Connection: "main", Model: "large", Layer: ptr(resilience.LayerConnection), Kind: ptr(resilience.KindRateLimit), RetryAfterMs: 1500, Reason: "the connection cools down (openai.rate_limit)"},
 	{Provider: "acme", Connection: "spare", Model: "large", Eligible: true, Reason: "nothing is known against it"},
@@ -77,6 +84,8 @@ func TestPages(t *testing.T) {
 		"status_isolated": func(b *strings.Builder, s Style) { s.Status(b, alone, "http://127.0.0.1:20128") },
 		"explain":         func(b *strings.Builder, s Style) { s.Explain(b, "large", explanation) },
 		"explain_empty":   func(b *strings.Builder, s Style) { s.Explain(b, "idle/x", admin.Explanation{Route: "idle/x"}) },
+		"status_narrow":   func(b *strings.Builder, s Style) { s.Width = 40; s.Status(b, fleet, "http://127.0.0.1:20128") },
+		"status_well":     func(b *strings.Builder, s Style) { s.Status(b, well(), "http://127.0.0.1:20128") },
 	} {
 		var plain, coloured strings.Builder
 		write(&plain, Style{})
@@ -100,7 +109,7 @@ func TestPages(t *testing.T) {
 		if plain.String() == coloured.String() {
 			t.Errorf("%s: no colours", name)
 		}
-		checkLines(t, plain.String())
+		checkLines(t, plain.String(), Width)
 	}
 }
 
@@ -123,9 +132,9 @@ func TestWhole(t *testing.T) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9]+m")
 
-func checkLines(t interface{ Errorf(string, ...any) }, page string) {
+func checkLines(t interface{ Errorf(string, ...any) }, page string, width int) {
 	for _, line := range strings.Split(page, "\n") {
-		if n := utf8.RuneCountInString(line); n > Width {
+		if n := utf8.RuneCountInString(line); n > width {
 			t.Errorf("%d columns: %s", n, line)
 		}
 		if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -139,6 +148,7 @@ func TestAnyNames(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		st := example()
+		width := rapid.IntRange(minWidth, 200).Draw(t, "width")
 		text := rapid.OneOf(rapid.String(), rapid.StringN(60, 200, -1), rapid.Just("\x1b[2J\xff\n"))
 		st.Version = text.Draw(t, "version")
 		st.Providers[0].ID = text.Draw(t, "provider")
@@ -146,11 +156,11 @@ func TestAnyNames(t *testing.T) {
 		st.Lockouts[0].Model = text.Draw(t, "model")
 		st.Operator[0].Reason = text.Draw(t, "reason")
 		var b strings.Builder
-		Style{}.Status(&b, st, text.Draw(t, "address"))
+		Style{Width: width}.Status(&b, st, text.Draw(t, "address"))
 		x := explanation
 		x.Candidates = append([]route.Candidate{{Provider: text.Draw(t, "p"), Reason: text.Draw(t, "why")}}, x.Candidates...)
-		Style{}.Explain(&b, text.Draw(t, "asked"), x)
-		checkLines(t, b.String())
+		Style{Width: width}.Explain(&b, text.Draw(t, "asked"), x)
+		checkLines(t, b.String(), width)
 	})
 }
 

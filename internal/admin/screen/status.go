@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"omniroute/internal/admin"
@@ -18,7 +19,13 @@ var (
 // Status writes the table of providers, connections and lockouts of the gateway at address.
 func (s Style) Status(w io.Writer, st admin.Status, address string) {
 	s.headline(w, st, address)
+	s.summary(w, st)
 	fmt.Fprintln(w)
+	if s.stacked() {
+		s.stack(w, st)
+		return
+	}
+	providerColumns := s.columns(providerColumns)
 	s.row(w, providerColumns, cell{"PROVIDER", dim}, cell{"BREAKER", dim}, cell{"CONNECTION", dim}, cell{"STATE (L: backoff level)", dim})
 	for _, p := range st.Providers {
 		name, breaker := cell{p.ID, bold}, breakerCell(p.Breaker)
@@ -42,36 +49,6 @@ func (s Style) Status(w io.Writer, st admin.Status, address string) {
 	s.nodes(w, st)
 }
 
-// nodes lists the nodes of a cluster.
-func (s Style) nodes(w io.Writer, st admin.Status) {
-	if len(st.Nodes) == 0 {
-		return
-	}
-	columns := []int{40, 18}
-	fmt.Fprintln(w)
-	s.row(w, columns, cell{"NODE", dim}, cell{"LAST CONTACT", dim}, cell{"", ""})
-	for _, n := range st.Nodes {
-		note, contact := cell{}, cell{duration(n.AgeMs) + " ago", green}
-		if n.Self {
-			note.text = "this one"
-		}
-		if n.Stale {
-			contact.col, note = red, cell{strings.TrimSpace(note.text + " stale"), red}
-		}
-		s.row(w, columns, cell{n.ID, ""}, contact, note)
-	}
-	if more := st.NodeCount - len(st.Nodes); more > 0 {
-		fmt.Fprintf(w, "and %s more\n", plural(more, "node"))
-	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // headline is the gateway itself.
 func (s Style) headline(w io.Writer, st admin.Status, address string) {
 	store := cell{"store " + st.Persistence, ""}
@@ -81,18 +58,22 @@ func (s Style) headline(w io.Writer, st admin.Status, address string) {
 	case "off":
 		store.text = "no store"
 	}
-	facts := []string{s.paint(store.col, store.text), fmt.Sprintf("%d waiting", st.Waiting)}
+	facts := []cell{{st.Now.Local().Format("15:04:05"), ""}, store, {fmt.Sprintf("%d waiting", st.Waiting), ""}}
 	switch st.Cluster {
 	case resilience.ClusterOK:
-		facts = append(facts, plural(st.NodeCount, "node"))
+		facts = append(facts, cell{plural(st.NodeCount, "node"), ""})
 	case resilience.ClusterIsolated:
-		facts = append(facts, s.paint(red, "isolated"))
+		facts = append(facts, cell{"isolated", red})
+	}
+	if st.Panic {
+		facts = append(facts, cell{"last resort in use", red})
 	}
 	if st.Local {
-		facts = append(facts, s.paint(red, "local network out"))
+		facts = append(facts, cell{"local network out", red})
 	}
-	fmt.Fprintln(w, s.paint(bold, s.fit("omniroute "+st.Version, 30))+"  "+s.fit(address, 48))
-	fmt.Fprintln(w, st.Now.Local().Format("15:04:05")+"  "+strings.Join(facts, "  "))
+	half := min(30, s.width()/2)
+	fmt.Fprintln(w, s.paint(bold, s.fit("omniroute "+st.Version, half))+"  "+s.fit(address, s.width()-2-half))
+	s.flow(w, facts)
 }
 
 func breakerCell(b resilience.BreakerStatus) cell {
@@ -154,6 +135,7 @@ func (s Style) lockouts(w io.Writer, all []resilience.LockoutStatus) {
 	if len(all) == 0 {
 		return
 	}
+	lockoutColumns := s.columns(lockoutColumns)
 	fmt.Fprintln(w)
 	s.row(w, lockoutColumns, cell{"MODEL OUT", dim}, cell{"KIND", dim}, cell{"FAILURES", dim}, cell{"BACK IN", dim})
 	for _, l := range all {
@@ -171,12 +153,17 @@ func (s Style) operator(w io.Writer, st admin.Status) {
 		return
 	}
 	fmt.Fprintln(w)
-	s.row(w, []int{40, 18}, cell{"EXCLUDED BY AN OPERATOR", dim}, cell{"FOR", dim}, cell{"REASON", dim})
+	columns := s.columns([]int{40, 18})
+	s.row(w, columns, cell{"EXCLUDED BY AN OPERATOR", dim}, cell{"FOR", dim}, cell{"REASON", dim})
 	for _, o := range st.Operator {
-		left := "until deleted"
-		if !o.Until.IsZero() {
-			left = duration(max(o.Until.Sub(st.Now.Time).Milliseconds(), 0))
-		}
-		s.row(w, []int{40, 18}, cell{o.Key.String(), cyan}, cell{left, ""}, cell{o.Reason, ""})
+		s.row(w, columns, cell{o.Key.String(), cyan}, cell{left(o, st.Now.Time), ""}, cell{o.Reason, ""})
 	}
+}
+
+// left is how long an operator's exclusion still stands.
+func left(o resilience.OperatorStatus, now time.Time) string {
+	if o.Until.IsZero() {
+		return "until deleted"
+	}
+	return duration(max(o.Until.Sub(now).Milliseconds(), 0))
 }
