@@ -225,7 +225,7 @@ func errorWord(rep *dialect.ErrorReport) string {
 // observe logs a request's story and passes it on.
 func (g *Gateway) observe(s telemetry.Story) {
 	level := slog.LevelInfo
-	if s.Status >= 500 {
+	if s.Status >= 500 || s.Broke != "" && s.FirstContent == 0 { // or a status that was sent too early
 		level = slog.LevelWarn
 	}
 	if g.log.Enabled(context.Background(), level) {
@@ -236,8 +236,11 @@ func (g *Gateway) observe(s telemetry.Story) {
 		if s.FirstContent > 0 {
 			attrs = append(attrs, slog.Duration("first", s.FirstContent.Round(time.Microsecond)))
 		}
-		if n := len(s.Attempts); n > 0 {
-			attrs = append(attrs, slog.String("target", s.Attempts[n-1].Key.String()))
+		if a := s.Answered(); a != nil {
+			attrs = append(attrs, slog.String("target", a.Key.String()))
+		}
+		if h := s.Hedged(); h != "" {
+			attrs = append(attrs, slog.String("hedge", h))
 		}
 		if why := cmp.Or(s.Broke, s.Code); why != "" {
 			attrs = append(attrs, slog.String("error", why))

@@ -90,6 +90,9 @@ func TestHedge(t *testing.T) {
 			if got := outcomes(s); got != "p hedge_lost, q answered (hedge)" || s.FirstContent.Round(time.Second/10) != 6*time.Second {
 				t.Errorf("%s, first content after %v", got, s.FirstContent)
 			}
+			if log := w.Logged(); !strings.Contains(log, "attempts=2 first=6") || !strings.Contains(log, "target=q/k3/m hedge=won") {
+				t.Errorf("the log says %s", log)
+			}
 			cleanState(t, w)
 		})
 	})
@@ -100,6 +103,9 @@ func TestHedge(t *testing.T) {
 			synctest.Wait()
 			if got := outcomes(w.Stories()[0]); a.Header.Get("X-Omniroute-Provider") != "p" || !a.Done || got != "p answered, q hedge_lost (hedge)" || w.Providers["q"].InFlight() != 0 {
 				t.Errorf("%s %+v", got, a)
+			}
+			if log := w.Logged(); !strings.Contains(log, "target=p/k1/m hedge=lost") {
+				t.Errorf("the log names another target than the one that answered: %s", log)
 			}
 			cleanState(t, w)
 		})

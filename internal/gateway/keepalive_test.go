@@ -167,6 +167,9 @@ func TestKeepaliveThenFailure(t *testing.T) {
 						t.Errorf("%s is missing in %s", part, rest)
 					}
 				}
+				if log := w.Logged(); !strings.Contains(log, "level=WARN msg=request") || strings.Contains(log, "status=5") {
+					t.Errorf("the log says %s", log)
+				}
 				s := w.Stories()[0]
 				if s.Status != 200 || s.Code != "all_targets_unavailable" || !strings.Contains(s.Broke, s.Code) {
 					t.Errorf("%+v", s)

@@ -54,18 +54,6 @@ func (m *Metrics) Observe(s Story) {
 	}
 }
 
-func hedgeResult(a *failover.Record) string {
-	switch {
-	case a.FirstContent > 0:
-		return "won"
-	case a.Outcome == failover.OutcomeHedgeLost:
-		return "lost"
-	case a.Outcome == failover.OutcomeFailed:
-		return "failed"
-	}
-	return "canceled"
-}
-
 func (m *Metrics) attempt(t *targetSeries, a *failover.Record) {
 	if a.Outcome == failover.OutcomeAnswered && !a.Probe {
 		t.answered.get(func() prometheus.Counter {

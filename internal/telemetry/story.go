@@ -47,3 +47,40 @@ type Story struct {
 	Attempts []failover.Record
 	Skipped  []failover.Skip
 }
+
+// Answered returns the attempt whose content the client got, where an answer was finished by
+// another one the last of them, and where it got none the last attempt; nil when there is none.
+func (s *Story) Answered() *failover.Record {
+	for i := len(s.Attempts) - 1; i >= 0; i-- {
+		if s.Attempts[i].FirstContent > 0 {
+			return &s.Attempts[i]
+		}
+	}
+	if n := len(s.Attempts); n > 0 {
+		return &s.Attempts[n-1]
+	}
+	return nil
+}
+
+// Hedged tells what became of the last attempt that was started beside a slow one: won, lost,
+// failed or canceled; empty when there is none.
+func (s *Story) Hedged() (result string) {
+	for i := range s.Attempts {
+		if a := &s.Attempts[i]; a.Hedge {
+			result = hedgeResult(a)
+		}
+	}
+	return result
+}
+
+func hedgeResult(a *failover.Record) string {
+	switch {
+	case a.FirstContent > 0:
+		return "won"
+	case a.Outcome == failover.OutcomeHedgeLost:
+		return "lost"
+	case a.Outcome == failover.OutcomeFailed:
+		return "failed"
+	}
+	return "canceled"
+}
