@@ -36,9 +36,13 @@ func checkCommand() *cobra.Command {
 			for _, p := range cfg.Providers {
 				connections += len(p.Connections)
 			}
+			listens := cfg.Listen.String()
+			if cfg.Metrics != (config.Address{}) {
+				listens += ", and for /metrics on " + cfg.Metrics.String()
+			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is fine: %s, %s, %s, %s; it listens on %s\n", cfg.File,
 				count(len(cfg.Providers), "provider"), count(connections, "connection"), count(len(cfg.Combos), "combo"),
-				count(len(warnings), "warning"), cfg.Listen)
+				count(len(warnings), "warning"), listens)
 			if live {
 				return checkLive(c, cfg)
 			}
