@@ -313,3 +313,33 @@ func checkText(t *testing.T, c neutral.Codec, stream []byte, text string) {
 		t.Fatalf("%q instead of %q", said.String(), text)
 	}
 }
+
+// FuzzFollow has a client's stream of anything followed, and gone on with.
+func FuzzFollow(f *testing.F) {
+	for which, c := range codecs {
+		for _, ev := range upstreamStream(f, c, "one", true, resumePieces) {
+			f.Add(uint8(which), ev.Data, ev.Data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, a, b []byte) {
+		c := codecs[int(which)%len(codecs)]
+		follower := NewFollower(c)
+		for _, data := range [][]byte{a, b, a} {
+			follower.Passed(&sse.Event{Data: data, HasData: true})
+		}
+		if follower.Lost() != "" {
+			if follower.Text() != "" {
+				t.Fatal("a text is kept that nobody needs")
+			}
+			return
+		}
+		w := follower.Writer(&neutral.Context{Request: &neutral.Request{}, Model: "m", ID: "req"})
+		out := w.Write(nil, &neutral.Event{Kind: neutral.EventText, Text: "more"})
+		out = w.End(out)
+		for _, ev := range eventsOf(t, out) {
+			if d := bytes.TrimSpace(ev.Data); string(d) != "[DONE]" && !json.Valid(d) {
+				t.Fatalf("%s", d)
+			}
+		}
+	})
+}
