@@ -151,6 +151,8 @@ func describe(a Action, r *Request, now time.Time) string {
 //	+2s              time passes
 //	other T VERDICT  another request is answered so by target T
 //	hold T, free T   another request probes T, and ends without a verdict
+//	desperate T      another request asks T as a last resort
+//	revoke T         the key of T's connection is revoked
 //	slow T           another request waits suspiciously long for T
 type script struct {
 	t    testing.TB
@@ -191,6 +193,14 @@ func (s *script) around(f []string) {
 		p, err := r.Target(key(f[1])).Acquire()
 		if err != nil || !p.Probe() {
 			s.t.Fatalf("no probe of %s: %v", f[1], err)
+		}
+		r.held[f[1]] = p
+	case "revoke":
+		r.RecordFailure(key(f[1]), resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindAuth, Quarantine: true})
+	case "desperate":
+		p, err := r.Target(key(f[1])).AcquireLastResort()
+		if err != nil {
+			s.t.Fatal(err)
 		}
 		r.held[f[1]] = p
 	case "free":

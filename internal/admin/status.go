@@ -32,7 +32,7 @@ type Status struct {
 func (a *Admin) Status() Status {
 	c, router := a.engine.Cluster(), a.o.Router()
 	return Status{Version: a.o.Version, Status: a.engine.Status(), Cluster: c.State, Nodes: c.Nodes, NodeCount: c.Count, Waiting: a.o.Runner.Waiting(),
-		Concurrency: router.Occupations(), Headroom: router.Headroom(time.Now())}
+		Panic: router.Panic(), Concurrency: router.Occupations(), Headroom: router.Headroom(time.Now())}
 }
 
 func (a *Admin) status(w http.ResponseWriter, _ *http.Request) error {

@@ -60,6 +60,8 @@ type Attempt struct {
 	// RetryAfterMs is what the upstream said, before any cap; 0 when it said nothing.
 	RetryAfterMs int64 `json:"retry_after_ms"`
 	Probe        bool  `json:"probe"`
+	// LastResort says that its target was out, and was asked because nothing else was left.
+	LastResort bool `json:"last_resort,omitempty"`
 	// Hedge says that it was started beside one that was slow.
 	Hedge          bool  `json:"hedge"`
 	Resumes        bool  `json:"resumes,omitempty"` // it was to finish an answer that broke off
@@ -199,7 +201,7 @@ func requestOf(s telemetry.Story) Request {
 func attemptOf(id string, rec failover.Record) Attempt {
 	t := Attempt{
 		RequestID: id, At: resilience.Timestamp{Time: rec.At}, Provider: rec.Key.Provider, Connection: rec.Key.Connection, Model: rec.Key.Model,
-		Outcome: rec.Outcome, Status: rec.Status, Probe: rec.Probe, Hedge: rec.Hedge, Resumes: rec.Resumes, FirstContentMs: ms(rec.FirstContent), DurationMs: ms(rec.Duration),
+		Outcome: rec.Outcome, Status: rec.Status, Probe: rec.Probe, LastResort: rec.LastResort, Hedge: rec.Hedge, Resumes: rec.Resumes, FirstContentMs: ms(rec.FirstContent), DurationMs: ms(rec.Duration),
 	}
 	if v := rec.Verdict; v.Scope != resilience.ScopeNone {
 		t.Scope, t.Kind, t.Rule, t.Evidence, t.RetryAfterMs = &v.Scope, &v.Kind, v.Rule, v.Evidence, ms(v.RetryAfter)

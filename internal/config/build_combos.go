@@ -31,6 +31,9 @@ func (b *builder) combos(n *node) {
 			combo.Strategy = Strategy(s.text)
 		}
 		combo.Recover = e.value.get("recover").ok()
+		if k := e.value.get("last_resort"); k.ok() {
+			combo.LastResort = k.text == "true"
+		}
 		b.relay(e.value, &combo.Relay)
 		combo.firstTokenSet, combo.answerSet = e.value.get("first_token_timeout").ok(), e.value.get("answer_timeout").ok()
 		b.hedge(e.value.get("hedge"), combo)

@@ -130,6 +130,9 @@ type Combo struct {
 	// Hedge is nil where no second target is asked beside a slow one. As with Relay the one of the
 	// combo that the client named counts.
 	Hedge *Hedge
+	// LastResort tries the target that will be back soonest when all are out and none will be in
+	// time. As with Relay the named combo's own counts.
+	LastResort bool
 	// Recover finishes answers that broke off. As with Hedge the named combo's own counts.
 	Recover bool
 

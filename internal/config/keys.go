@@ -189,7 +189,7 @@ var comboFields = append([]field{
 		doc:     "Show the client of a stream every so often that somebody is there while no answer has begun, for clients behind proxies that cut idle connections; at least 1s. The first sign commits the status 200: a failure after it is an error within the stream. 0s: never.",
 		example: "15s",
 	},
-	{key: "last_resort", spec: spec{kind: kindBool}, doc: "Try the target that is back soonest when all are out."},
+	{key: "last_resort", spec: spec{kind: kindBool}, def: "false", doc: "When every target is out and none will be back in time, send the request to the one that will be back soonest all the same, one request at a time. Never past an operator's exclusion."},
 }, requestFields()...)
 
 var hedgeFields = []field{

@@ -5,9 +5,7 @@ import "slices"
 // unavailable lists what the format has and this version lacks: keys by their path, * for any name, [] for any place
 // in a list, and words of a key after =. A file that uses one is refused. What has been built is
 // deleted from this list.
-var unavailable = []string{
-	"combos.*.last_resort",
-}
+var unavailable = []string{}
 
 // available reports whether a key, or a word of it, can be used in this version.
 func available(path string) bool { return !slices.Contains(unavailable, path) }

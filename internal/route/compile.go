@@ -48,7 +48,7 @@ func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn func(nod
 	combo := res.Combo
 	b := &planner{
 		r: r, dialect: d, turn: turn, targets: combo.Targets, seen: map[resilience.Key]bool{},
-		plan:  failover.Plan{Name: planName(res), Limits: limits(combo.Relay), Ordered: combo.Strategy == config.Priority},
+		plan:  failover.Plan{Name: planName(res), Limits: limits(combo.Relay), Ordered: combo.Strategy == config.Priority, LastResort: combo.LastResort},
 		route: &Route{Combo: res.Means == config.MeansCombo, Relay: combo.Relay, Recover: combo.Recover, seed: r.seed, sessions: r.sessions},
 	}
 	if h := combo.Hedge; h != nil {

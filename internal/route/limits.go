@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"omniroute/internal/catalog"
 	"omniroute/internal/headroom"
 	"omniroute/resilience"
 )
@@ -84,4 +85,34 @@ func (r *Router) Headroom(now time.Time) []Bucket {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Bucket, b.Bucket))
 	})
 	return out
+}
+
+// Panic reports whether requests for a combo would be sent to a target that is out, as a last
+// resort. It changes nothing.
+func (r *Router) Panic() bool {
+	var room []resilience.Standing
+	for _, c := range r.cfg.Combos {
+		if !c.LastResort {
+			continue
+		}
+		route := r.fixed[asked{catalog.OpenAI, c.Name}]
+		var gates []*resilience.Target
+		for i := range route.Plan.Targets {
+			gates = append(gates, route.Plan.Targets[i].Target)
+		}
+		room = r.engine.Standings(gates, false, room)
+		desperate := false
+		for i := range room {
+			s := &room[i]
+			if !s.Out || s.Held || s.RetryAfter > 0 && s.RetryAfter <= route.Plan.Limits.MaxWait {
+				desperate = false
+				break
+			}
+			desperate = desperate || s.RetryAfter > 0 && s.Layer != resilience.LayerOperator
+		}
+		if desperate {
+			return true
+		}
+	}
+	return false
 }
