@@ -22,25 +22,27 @@ func (e *Engine) sendLoop(life context.Context) {
 			return
 		case <-s.sendNow:
 		}
-		for {
+		wait := time.Duration(0)
+		for more := true; more; {
 			ctx, cancel := context.WithTimeout(life, callTimeout)
-			more, err := e.contribute(ctx, life, false)
+			var sent bool
+			sent, more, _ = e.contribute(ctx, life, false)
 			cancel()
-			if err != nil || !more {
-				break
+			if sent {
+				wait = flushEvery
 			}
 		}
-		pause.Reset(flushEvery)
+		pause.Reset(wait)
 	}
 }
 
-// contribute sends one batch and reports whether there is more.
-func (e *Engine) contribute(ctx, life context.Context, leave bool) (more bool, err error) {
+// contribute sends one batch, if there is one, and reports whether there is more.
+func (e *Engine) contribute(ctx, life context.Context, leave bool) (sent, more bool, err error) {
 	s := e.share
 	e.mu.Lock()
 	if err := s.failing; !s.connected {
 		e.mu.Unlock()
-		return false, err // what is there is compared and sent on return
+		return false, false, err // what is there is compared and sent on return
 	}
 	e.absorbAll()
 	var c Contribution
@@ -58,7 +60,7 @@ func (e *Engine) contribute(ctx, life context.Context, leave bool) (more bool, e
 	}
 	if len(c.Gates)+len(c.Free) == 0 && !leave {
 		e.mu.Unlock()
-		return false, nil
+		return false, false, nil
 	}
 	e.persist.calling = e.opts.Now()
 	e.unlock()
@@ -74,7 +76,7 @@ func (e *Engine) contribute(ctx, life context.Context, leave bool) (more bool, e
 		s.free = append(s.free, c.Free...)
 		e.persist.calling = time.Time{}
 		e.isolated(life, err)
-		return false, err
+		return true, false, err
 	}
 	e.stored(nil)
 	s.contact = e.now()
@@ -92,7 +94,7 @@ func (e *Engine) contribute(ctx, life context.Context, leave bool) (more bool, e
 	if m.Life != s.life {
 		kick(s.beatNow)
 	}
-	return more, nil
+	return true, more, nil
 }
 
 // leave sends the last changes, gives every lease back and takes this node off the list.
@@ -105,7 +107,7 @@ func (e *Engine) leave(ctx context.Context) error {
 	}
 	e.unlock()
 	for {
-		if more, err := e.contribute(ctx, ctx, true); err != nil || !more {
+		if _, more, err := e.contribute(ctx, ctx, true); err != nil || !more {
 			return err
 		}
 	}

@@ -106,10 +106,12 @@ func (s *sharing) guard(lease uint64, t *Target, answers [4]answer, now instant)
 		if v := answers[i].verdict; v == probe || v == recheck {
 			r := s.rights[id]
 			r.probes++
+			r.until = g.until // from now on it lasts as long as the probe may, and the next beat says so
 			g.rights[id] = r
 		}
 	}
 	s.guards[lease] = g
+	kick(s.beatNow)
 }
 
 // heed returns what a permit's report is evidence of, and false where it comes too late to count:
