@@ -15,8 +15,11 @@ import (
 
 // everySet is an environment in which every variable is set.
 func everySet(name string) (string, bool) {
-	if name == "OMNIROUTE_LISTEN" {
+	switch name {
+	case "OMNIROUTE_LISTEN":
 		return "0.0.0.0:20128", true
+	case "OMNIROUTE_METRICS_LISTEN":
+		return "0.0.0.0:9464", true
 	}
 	return "value-of-" + name, true
 }
@@ -71,9 +74,9 @@ func TestJSONParses(t *testing.T) {
 // other way round for the page that lists them.
 func TestMetricsExist(t *testing.T) {
 	t.Parallel()
-	source := read(t, "internal/telemetry/vectors.go") + read(t, "internal/telemetry/gates.go") + read(t, "internal/telemetry/metrics.go")
+	source := read(t, "internal/telemetry/vectors.go") + read(t, "internal/telemetry/gates.go") + read(t, "internal/telemetry/metrics.go") + read(t, "internal/telemetry/collect.go")
 	made := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?:(?:counter|histogram|desc)\(\s*|Name: )"(?:omniroute_)?([a-z_]+)"`).FindAllStringSubmatch(source, -1) {
+	for _, m := range regexp.MustCompile(`(?:(?:counter|histogram|desc|NewDesc|newGapVec)\(\s*|Name: )"(?:omniroute_)?([a-z_]+)"`).FindAllStringSubmatch(source, -1) {
 		if m[1] != "" && m[1] != "omniroute_" {
 			made[m[1]] = true
 		}

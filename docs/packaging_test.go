@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestSampleConfiguration(t *testing.T) {
 	}
 	// As under systemd: only what is needed is set.
 	c, _ = sample(t, func(name string) (string, bool) {
-		return "x", strings.HasPrefix(name, "OMNIROUTE_") && name != "OMNIROUTE_LISTEN"
+		return "x", strings.HasPrefix(name, "OMNIROUTE_") && !strings.HasSuffix(name, "_LISTEN")
 	})
 	if !c.Listen.Local() {
 		t.Errorf("without a word about it, it listens on %s", c.Listen)
@@ -52,7 +53,7 @@ func TestEnvironmentExample(t *testing.T) {
 	t.Parallel()
 	want := map[string]bool{}
 	for _, m := range regexp.MustCompile(`"\$\{(\w+)`).FindAllStringSubmatch(read(t, "packaging/omniroute.yaml"), -1) {
-		want[m[1]] = m[1] != "OMNIROUTE_LISTEN" // the image sets it
+		want[m[1]] = m[1] != "OMNIROUTE_LISTEN" && m[1] != "OMNIROUTE_METRICS_LISTEN" // the image and compose.yaml set these
 	}
 	for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(read(t, "packaging/environment.example"), -1) {
 		if !want[m[1]] {
@@ -74,9 +75,11 @@ func TestCompose(t *testing.T) {
 	t.Parallel()
 	var file struct {
 		Services map[string]struct {
-			Build struct{ Context, Dockerfile string }
-			Grace string `yaml:"stop_grace_period"`
-			Ports []string
+			Build          struct{ Context, Dockerfile string }
+			Grace          string `yaml:"stop_grace_period"`
+			Ports, Volumes []string
+			Environment    map[string]string
+			CapDrop        []string `yaml:"cap_drop"`
 		}
 		Volumes map[string]any
 	}
@@ -91,9 +94,66 @@ func TestCompose(t *testing.T) {
 		t.Error(err)
 	}
 	longEnough(t, "compose.yaml", s.Grace)
-	for _, p := range s.Ports {
-		if !strings.HasPrefix(p, "127.0.0.1:") {
-			t.Errorf("the port %s is open to other machines", p)
+	for name, s := range file.Services {
+		for _, p := range s.Ports {
+			if !strings.HasPrefix(p, "127.0.0.1:") {
+				t.Errorf("%s: the port %s is open to other machines", name, p)
+			}
+		}
+		for _, v := range s.Volumes {
+			from, _, _ := strings.Cut(v, ":")
+			_, named := file.Volumes[from]
+			if _, err := os.Stat(filepath.Join(root, "packaging", from)); err != nil && !named {
+				t.Errorf("%s: nothing is at %s", name, from)
+			}
+		}
+		if !slices.Equal(s.CapDrop, []string{"ALL"}) {
+			t.Errorf("%s keeps capabilities", name)
+		}
+	}
+	// What Prometheus asks is where the gateway shows its metrics.
+	_, port, _ := strings.Cut(s.Environment["OMNIROUTE_METRICS_LISTEN"], ":")
+	if want := `["omniroute:` + port + `"]`; !strings.Contains(read(t, "packaging/prometheus/prometheus.yaml"), want) {
+		t.Errorf("Prometheus does not ask %s", want)
+	}
+}
+
+// TestUnitIsHardened reads the unit as systemd does: what a gateway that reads its configuration, writes its
+// state and speaks to the network can do without is taken from it.
+func TestUnitIsHardened(t *testing.T) {
+	t.Parallel()
+	unit := map[string][]string{}
+	section := ""
+	for line := range strings.Lines(read(t, "packaging/omniroute.service")) {
+		line = strings.TrimSpace(line)
+		switch key, value, ok := strings.Cut(line, "="); {
+		case line == "" || line[0] == '#':
+		case line[0] == '[':
+			section = line
+		case !ok:
+			t.Errorf("%q is no setting", line)
+		case section == "[Service]":
+			unit[key] = append(unit[key], value)
+		}
+	}
+	for key, want := range map[string]string{
+		"DynamicUser": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateDevices": "yes",
+		"PrivateUsers": "yes", "PrivateIPC": "yes", "ProtectClock": "yes", "ProtectControlGroups": "yes", "ProtectHostname": "yes", "ProtectKernelLogs": "yes",
+		"ProtectKernelModules": "yes", "ProtectKernelTunables": "yes", "ProtectProc": "invisible", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "",
+		"AmbientCapabilities": "", "LockPersonality": "yes", "MemoryDenyWriteExecute": "yes", "RestrictNamespaces": "yes", "RestrictRealtime": "yes",
+		"RestrictSUIDSGID": "yes", "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX", "SystemCallArchitectures": "native",
+		"DevicePolicy": "closed", "KeyringMode": "private", "RemoveIPC": "yes", "UMask": "0077", "LimitCORE": "0",
+	} {
+		if got, ok := unit[key]; !ok || !slices.Equal(got, []string{want}) {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if got := unit["SystemCallFilter"]; !slices.Equal(got, []string{"@system-service", "~@privileged @resources"}) {
+		t.Errorf("the system calls are %q", got)
+	}
+	for _, key := range []string{"User", "Group", "ReadWritePaths", "BindPaths", "SupplementaryGroups"} {
+		if got, ok := unit[key]; ok {
+			t.Errorf("%s=%s opens what was closed", key, got)
 		}
 	}
 }

@@ -261,6 +261,15 @@ func (s *PlaceSet) find(k resilience.Key) *Places {
 	return s.kept[k]
 }
 
+// Each calls f with each connection's places, in no order.
+func (s *PlaceSet) Each(f func(k resilience.Key, p *Places)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, p := range s.kept {
+		f(k, p)
+	}
+}
+
 // Limit sets the limits of all connections, by provider and connection; 0 means any number. Those
 // that are not named are forgotten; what runs on them is not affected.
 func (s *PlaceSet) Limit(limits map[resilience.Key]int) {

@@ -16,6 +16,7 @@ import (
 	"omniroute/internal/dialect/sse"
 	"omniroute/internal/dialect/translate"
 	"omniroute/internal/route"
+	"omniroute/internal/telemetry"
 	"omniroute/resilience"
 )
 
@@ -72,6 +73,7 @@ type call struct {
 	// one. complete says that nothing more need come, winding that the watch knows.
 	pumping, unsent, complete, winding bool
 	gone                               error
+	gaps                               *telemetry.Gaps // nil where nobody counts them
 
 	outcome resilience.Verdict // of the answer's end, the zero value for a good one
 }
@@ -252,7 +254,9 @@ func (c *call) Read(p []byte) (int, error) {
 	}
 	began := c.readBegins()
 	n, err := c.src.Read(p)
-	c.readEnds(began)
+	if took := c.readEnds(began); n > 0 && c.gaps != nil {
+		c.gaps.Add(took)
+	}
 	return n, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"omniroute/classify"
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/sse"
+	"omniroute/internal/telemetry"
 	"omniroute/resilience"
 )
 
@@ -137,7 +138,21 @@ func (x *exchange) beginStream(c *call) {
 func (c *call) streams() {
 	c.phase.Store(uint32(classify.PhaseMidStream))
 	c.pumping = true
+	c.gaps = c.x.count(c)
 	c.watch.stream(c.x.limits.IdleTimeout, c.x.limits.StallTimeout)
+}
+
+// count returns where the gaps of a call are counted, nil where nobody listens.
+func (x *exchange) count(c *call) *telemetry.Gaps {
+	if x.rl.o.Observe == nil {
+		return nil
+	}
+	g := new(telemetry.Gaps)
+	for len(x.story.Gaps) < c.attempt.ID {
+		x.story.Gaps = append(x.story.Gaps, nil)
+	}
+	x.story.Gaps[c.attempt.ID-1] = g
+	return g
 }
 
 func streamHeaders(h http.Header) {

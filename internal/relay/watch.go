@@ -220,9 +220,11 @@ func (w *watch) readBegins() int64 {
 	return now
 }
 
-func (w *watch) readEnds(began int64) {
-	w.dry.Store(w.dry.Load() + int64(time.Since(w.base)) - began)
+func (w *watch) readEnds(began int64) (took time.Duration) {
+	took = time.Since(w.base) - time.Duration(began)
+	w.dry.Store(w.dry.Load() + int64(took))
 	w.reading.Store(0)
+	return took
 }
 
 // content says that the stream has made progress.

@@ -41,6 +41,9 @@ type Router struct {
 	compiled uint64 // on demand so far
 }
 
+// Places calls f with the places of each connection, in no order.
+func (r *Router) Places(f func(connection resilience.Key, p *failover.Places)) { r.places.Each(f) }
+
 // asked is a name as a client of a dialect asks for it.
 type asked struct {
 	dialect catalog.Dialect

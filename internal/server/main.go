@@ -155,6 +155,11 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 	m.metrics = telemetry.New(telemetry.Options{
 		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
 		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
+		Places: func(f func(resilience.Key, *failover.Places)) {
+			if r := m.router.Load(); r != nil {
+				r.Places(f)
+			}
+		},
 	})
 	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Unknown: m.unknown, Ready: m.ready, Logger: m.log})
 	m.dashboard = dashboard.New(dashboard.Options{Admin: m.admin, Config: m.Config, Logger: m.log})

@@ -35,6 +35,8 @@ type targetSeries struct {
 	answered lazy[prometheus.Counter]
 	failed   atomic.Pointer[[]failure] // few, so that a search beats a map; replaced whole
 	first    lazy[prometheus.Observer]
+	duration lazy[prometheus.Observer]
+	gaps     lazy[*gapSeries]
 	tokens   [len(tokenTypes)]lazy[prometheus.Counter]
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"omniroute/failover"
 	"omniroute/resilience"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	// ended in a recovered panic so far. Without them the metrics are left out.
 	Waiting func() int
 	Panics  func() int64
+	// Places calls its argument with the places of each connection. Without it their metrics are left out.
+	Places func(func(connection resilience.Key, p *failover.Places))
 	// Logger is told of scrapes that fail. Defaults to slog.Default.
 	Logger *slog.Logger
 }
@@ -58,6 +61,7 @@ func New(o Options) *Metrics {
 	m.registry.MustRegister(m.v.all()...)
 	m.registry.MustRegister(
 		newGates(o.Engine),
+		newCluster(o.Engine),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -69,6 +73,9 @@ func New(o Options) *Metrics {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "omniroute_waiting_requests", Help: "Requests that wait for a target to recover now.",
 		}, func() float64 { return float64(o.Waiting()) }))
+	}
+	if o.Places != nil {
+		m.registry.MustRegister(newPlaces(o.Places))
 	}
 	if o.Panics != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{

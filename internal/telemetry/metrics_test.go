@@ -135,9 +135,12 @@ func TestValuesAfterARun(t *testing.T) {
 		`omniroute_provider_available{provider="acme"}`:                                                                                 1,
 		`omniroute_provider_available{provider="beta"}`:                                                                                 0,
 		`omniroute_persistence_state{state="off"}`:                                                                                      1,
-		`omniroute_local_outage`:     0,
-		`omniroute_waiting_requests`: 3,
-		`omniroute_panics_total`:     2,
+		`omniroute_attempt_duration_seconds_count{connection="k1",model="large",provider="acme"}`:                                       4,
+		`omniroute_cluster_state{state="single"}`:                                                                                       1,
+		`omniroute_cluster_nodes{state="live"}`:                                                                                         0,
+		`omniroute_local_outage`:                                                                                                        0,
+		`omniroute_waiting_requests`:                                                                                                    3,
+		`omniroute_panics_total`:                                                                                                        2,
 	} {
 		got, ok := scrape(t, m)[line]
 		if !ok {
@@ -149,6 +152,32 @@ func TestValuesAfterARun(t *testing.T) {
 	retry := scrape(t, m)[`omniroute_connection_retry_after_seconds{connection="k1",provider="acme"}`]
 	if retry <= 25 || retry > 30 {
 		t.Errorf("k1 is excluded for %v more seconds, want just under 30", retry)
+	}
+}
+
+// TestPlacesAreShown for connections with and without a limit.
+func TestPlacesAreShown(t *testing.T) {
+	t.Parallel()
+	c := world()
+	e, err := resilience.New(resilience.Options{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := new(failover.PlaceSet)
+	set.Limit(map[resilience.Key]int{{Provider: "acme", Connection: "k1"}: 8, {Provider: "acme", Connection: "k2"}: 0})
+	m := New(Options{Engine: e, Config: c, Places: set.Each})
+	t.Cleanup(m.Close)
+	for line, want := range map[string]float64{
+		`omniroute_connection_max_calls{connection="k1",provider="acme"}`:   8,
+		`omniroute_connection_calls{connection="k2",provider="acme"}`:       0,
+		`omniroute_queue_waiting_requests{connection="k1",provider="acme"}`: 0,
+	} {
+		if got, ok := scrape(t, m)[line]; !ok || got != want {
+			t.Errorf("%s = %v, %v; want %v", line, got, ok, want)
+		}
+	}
+	if _, ok := scrape(t, m)[`omniroute_connection_max_calls{connection="k2",provider="acme"}`]; ok {
+		t.Error("a connection without a limit has one")
 	}
 }
 
@@ -211,6 +240,7 @@ func TestNothingUnlistedBecomesALabel(t *testing.T) {
 			s := answered()
 			s.Model, s.Route = name, "acme/"+name
 			s.Attempts[0].Key.Model = name
+			s.Gaps = []*Gaps{new(Gaps)}
 			m.Observe(s)
 			s.Code, s.Status = name, 400+i
 			s.Attempts[0].Key.Provider = name
@@ -299,7 +329,7 @@ func TestHistogramsAreNative(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"request_duration_seconds", "first_content_seconds", "attempt_first_content_seconds", "wait_seconds"} {
+	for _, name := range []string{"request_duration_seconds", "first_content_seconds", "attempt_first_content_seconds", "attempt_duration_seconds", "wait_seconds"} {
 		if !native["omniroute_"+name] {
 			t.Errorf("omniroute_%s has no native buckets", name)
 		}

@@ -45,6 +45,9 @@ func (m *Metrics) Observe(s Story) {
 		a := &s.Attempts[j]
 		t := x.target(a.Key)
 		m.attempt(t, a)
+		if j < len(s.Gaps) && s.Gaps[j] != nil {
+			t.gaps.get(func() *gapSeries { return m.v.gaps.with(t.provider, t.connection, t.model) }).add(s.Gaps[j])
+		}
 		if a.Hedge {
 			m.v.hedges.WithLabelValues(r.name, hedgeResult(a)).Inc()
 		}
@@ -70,6 +73,11 @@ func (m *Metrics) attempt(t *targetSeries, a *failover.Record) {
 		t.first.get(func() prometheus.Observer {
 			return m.v.attemptFirst.WithLabelValues(t.provider, t.connection, t.model)
 		}).Observe(a.FirstContent.Seconds())
+	}
+	if a.Outcome != failover.OutcomeRunning {
+		t.duration.get(func() prometheus.Observer {
+			return m.v.attemptDuration.WithLabelValues(t.provider, t.connection, t.model)
+		}).Observe(a.Duration.Seconds())
 	}
 }
 

@@ -45,7 +45,10 @@ type Story struct {
 	// were not tried: of a request that failed all of them, of one that was answered those that could
 	// not take it.
 	Attempts []failover.Record
-	Skipped  []failover.Skip
+	// Gaps are how long the client's stream waited for its pieces, by the place of the attempt that they
+	// came from; nil for attempts that gave it none. It may be shorter than Attempts.
+	Gaps    []*Gaps
+	Skipped []failover.Skip
 }
 
 // Answered returns the attempt whose content the client got, where an answer was finished by

@@ -12,7 +12,8 @@ type vectors struct {
 	hedges, recoveries             *prometheus.CounterVec
 	duration, first, waits         *prometheus.HistogramVec
 	attempts, probes, tokens       *prometheus.CounterVec
-	attemptFirst                   *prometheus.HistogramVec
+	attemptFirst, attemptDuration  *prometheus.HistogramVec
+	gaps                           *gapVec
 	breakers, transitions, clamped *prometheus.CounterVec
 }
 
@@ -40,9 +41,11 @@ func newVectors() vectors {
 		tokens:     counter("tokens_total", "Tokens as upstreams report them.", with("type")...),
 		attemptFirst: histogram("attempt_first_content_seconds",
 			"Time from the dispatch of an upstream call to its first content.", targetLabels...),
-		breakers:    counter("breaker_transitions_total", "Changes of a circuit breaker's state. The connection is empty for a provider's own.", "provider", "connection", "to"),
-		transitions: counter("gate_events_total", "Events of the gates of every layer.", "layer", "provider", "type"),
-		clamped:     counter("clamped_hints_total", "Waits that an upstream asked for and that were cut to their cap.", "provider"),
+		attemptDuration: histogram("attempt_duration_seconds", "Time from the dispatch of an upstream call to its end.", targetLabels...),
+		gaps:            newGapVec("chunk_gap_seconds", "Time for which a stream let us wait for each of its pieces after the first content."),
+		breakers:        counter("breaker_transitions_total", "Changes of a circuit breaker's state. The connection is empty for a provider's own.", "provider", "connection", "to"),
+		transitions:     counter("gate_events_total", "Events of the gates of every layer.", "layer", "provider", "type"),
+		clamped:         counter("clamped_hints_total", "Waits that an upstream asked for and that were cut to their cap.", "provider"),
 	}
 }
 
@@ -60,7 +63,7 @@ func histogram(name, help string, labels ...string) *prometheus.HistogramVec {
 func (v *vectors) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		v.requests, v.errors, v.broken, v.hedges, v.recoveries, v.duration, v.first, v.waits,
-		v.attempts, v.probes, v.tokens, v.attemptFirst,
+		v.attempts, v.probes, v.tokens, v.attemptFirst, v.attemptDuration, v.gaps,
 		v.breakers, v.transitions, v.clamped,
 	}
 }
@@ -68,7 +71,7 @@ func (v *vectors) all() []prometheus.Collector {
 // perProvider are those whose series end with their provider.
 func (v *vectors) perProvider() []interface{ DeletePartialMatch(prometheus.Labels) int } {
 	return []interface{ DeletePartialMatch(prometheus.Labels) int }{
-		v.attempts, v.probes, v.tokens, v.attemptFirst, v.breakers, v.transitions, v.clamped,
+		v.attempts, v.probes, v.tokens, v.attemptFirst, v.attemptDuration, v.gaps, v.breakers, v.transitions, v.clamped,
 	}
 }
 

@@ -1,0 +1,87 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"omniroute/failover"
+	"omniroute/resilience"
+)
+
+// cluster is a collector that shows how this node stands with the others.
+type cluster struct {
+	engine       *resilience.Engine
+	state, nodes *prometheus.Desc
+}
+
+var _ prometheus.Collector = (*cluster)(nil)
+
+func newCluster(e *resilience.Engine) *cluster {
+	return &cluster{
+		engine: e,
+		state:  prometheus.NewDesc("omniroute_cluster_state", "1 for how this node stands with the others: single, ok, or isolated.", []string{"state"}, nil),
+		nodes:  prometheus.NewDesc("omniroute_cluster_nodes", "Nodes that share a store, by whether they have shown a sign of life lately: live or stale.", []string{"state"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *cluster) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.state
+	ch <- c.nodes
+}
+
+// Collect implements prometheus.Collector.
+func (c *cluster) Collect(ch chan<- prometheus.Metric) {
+	s := c.engine.Cluster()
+	for _, state := range []string{resilience.ClusterSingle, resilience.ClusterOK, resilience.ClusterIsolated} {
+		ch <- prometheus.MustNewConstMetric(c.state, prometheus.GaugeValue, one(s.State == state), state)
+	}
+	stale := 0
+	for i := range s.Nodes {
+		if s.Nodes[i].Stale {
+			stale++
+		}
+	}
+	ch <- prometheus.MustNewConstMetric(c.nodes, prometheus.GaugeValue, float64(max(s.Count-stale, 0)), "live")
+	ch <- prometheus.MustNewConstMetric(c.nodes, prometheus.GaugeValue, float64(stale), "stale")
+}
+
+// places is a collector that shows how busy connections are and who waits in line for them.
+type places struct {
+	each                 func(func(resilience.Key, *failover.Places))
+	used, limit, waiting *prometheus.Desc
+}
+
+var _ prometheus.Collector = (*places)(nil)
+
+func newPlaces(each func(func(resilience.Key, *failover.Places))) *places {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("omniroute_"+name, help, []string{"provider", "connection"}, nil)
+	}
+	return &places{
+		each:    each,
+		used:    desc("connection_calls", "Upstream calls that run on the connection now."),
+		limit:   desc("connection_max_calls", "How many may run at once (max_concurrent); connections without a limit are not here."),
+		waiting: desc("queue_waiting_requests", "Requests that wait in line for a place on the connection."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (p *places) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{p.used, p.limit, p.waiting} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p *places) Collect(ch chan<- prometheus.Metric) {
+	p.each(func(k resilience.Key, at *failover.Places) {
+		show := func(d *prometheus.Desc, n int) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), k.Provider, k.Connection)
+		}
+		show(p.used, at.Used())
+		show(p.waiting, at.Waiting())
+		if n := at.Most(); n > 0 {
+			show(p.limit, n)
+		}
+	})
+}
