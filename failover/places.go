@@ -187,14 +187,17 @@ func (p *Places) join(t *ticket, depth int) bool {
 }
 
 // crowd takes the newest request of the caller with the most out of a full line, if that has at
-// least two more than the one who wants to come in.
+// least two more than the one who wants to come in. Of callers with equally many it is the one whose
+// turn comes last: that request would be served last of all.
 func (p *Places) crowd(caller uint64, depth int) (wake func(), ok bool) {
 	most, own := -1, 0
-	for i, l := range p.lines {
-		if l.caller == caller {
-			own = len(l.queue)
+	for k := range p.lines {
+		i := (p.turn + k) % len(p.lines)
+		n := len(p.lines[i].queue)
+		if p.lines[i].caller == caller {
+			own = n
 		}
-		if most < 0 || len(l.queue) > len(p.lines[most].queue) {
+		if most < 0 || n >= len(p.lines[most].queue) {
 			most = i
 		}
 	}

@@ -52,7 +52,7 @@ func (m *refPlaces) join(t *ticket) bool {
 	if m.count() >= m.depth {
 		most := -1
 		for i, c := range m.turns {
-			if most < 0 || len(m.waiting[c]) > len(m.waiting[m.turns[most]]) {
+			if most < 0 || len(m.waiting[c]) >= len(m.waiting[m.turns[most]]) {
 				most = i
 			}
 		}
@@ -147,4 +147,34 @@ func TestPlacesAreGivenInTurn(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestOfEqualCallersTheLastInTurnIsCrowdedOut: of two callers with two requests in a full line each,
+// the one whose turn comes last loses its newest, wherever the turn stands.
+func TestOfEqualCallersTheLastInTurnIsCrowdedOut(t *testing.T) {
+	t.Parallel()
+	for want, steps := range map[string][]string{
+		"b2": {"a0", "a1", "a2", "b1", "b2", "c1"},               // it is the turn of a
+		"a3": {"a0", "a1", "a2", "a3", "b1", "free", "b2", "c1"}, // a1 runs, and it is the turn of b
+	} {
+		p := new(Places)
+		p.Limit(1)
+		var out []string
+		for _, name := range steps {
+			if name == "free" {
+				p.free()
+				continue
+			}
+			x := &ticket{caller: uint64(name[0])}
+			x.wake = func() {
+				if x.got.Load() == crowdedOut {
+					out = append(out, name)
+				}
+			}
+			p.join(x, 4)
+		}
+		if !slices.Equal(out, []string{want}) {
+			t.Errorf("%q lost their place in line, want %s: it would have been served last", out, want)
+		}
+	}
 }
