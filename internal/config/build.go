@@ -32,6 +32,7 @@ func (b *builder) build() *Config {
 		c.MaxBody, _ = parseSize(size.text)
 	}
 	b.duration(n.get("shutdown_grace"), &c.ShutdownGrace)
+	b.record(n.get("record"))
 
 	b.affinity(n.get("affinity"))
 	c.Relay = defaultRelay()
@@ -105,6 +106,24 @@ func (b *builder) listener(n *node) {
 	if len(missing) > 0 {
 		b.errorf(n.get("listen"), "other machines can reach %s, so clients and the admin need keys; add, or listen on 127.0.0.1\n    %s",
 			c.Listen, strings.Join(missing, "\n    "))
+	}
+}
+
+// record reads where outcomes go.
+func (b *builder) record(n *node) {
+	if !n.ok() {
+		return
+	}
+	name := "outcomes.jsonl"
+	if file := n.get("file"); file.ok() {
+		if name = file.text; name == "" {
+			b.errorf(file, "the file needs a name, such as outcomes.jsonl")
+			return
+		}
+	}
+	b.cfg.Record = Record{Path: fromDir(b.dir, name), MaxSize: 64 << 20}
+	if size := n.get("max_size"); size.ok() {
+		b.cfg.Record.MaxSize, _ = parseSize(size.text)
 	}
 }
 

@@ -31,6 +31,8 @@ type Config struct {
 	Store Store
 	// MaxBody bounds a request's body, in bytes. Defaults to 64 MiB.
 	MaxBody int64
+	// Record says where outcomes are recorded; the zero value, nowhere.
+	Record Record
 	// ShutdownGrace is how long running requests may take after a stop was asked for. Defaults to 30s.
 	ShutdownGrace time.Duration
 
@@ -102,6 +104,13 @@ type Relay struct {
 	// Keepalive is how often the client of a stream is shown that somebody is there while no answer
 	// has begun. 0 means never, which is the default; else at least 1s. Only combos have it.
 	Keepalive time.Duration
+}
+
+// Record is a file of outcomes.
+type Record struct {
+	Path string
+	// MaxSize is how many bytes it may grow to, the older half that is kept beside it included.
+	MaxSize int64
 }
 
 // Queue bounds the requests that wait.

@@ -35,6 +35,13 @@ var root = spec{kind: kindObject, fields: []field{
 		example: "127.0.0.1:9464",
 	},
 	{
+		key: "record", spec: spec{kind: kindObject, fields: []field{
+			{key: "file", spec: spec{kind: kindString}, def: "outcomes.jsonl", doc: "Where to, from the configuration's folder. The older half of what is kept is beside it, with .1 behind its name."},
+			{key: "max_size", spec: spec{kind: kindSize, min: 1}, def: "64MiB", doc: "How large both halves together may become; the oldest is let go."},
+		}},
+		doc: "Records what became of each request (names, times and verdicts; no prompt, answer, key or address) for `omniroute simulate --replay`. Absent: nothing is recorded.",
+	},
+	{
 		key: "providers", spec: spec{kind: kindMap, nonEmpty: true, elem: &spec{kind: kindObject, fields: providerFields}}, required: true,
 		doc: "The upstream services by name. A name that is known brings dialect, address and error rules; any other needs base_url. Names are letters, digits, dot, dash and underscore.",
 	},

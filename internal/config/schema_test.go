@@ -76,6 +76,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		{"admin_token: abc", true}, {"admin_token: 5", false}, {`admin_token: ""`, false},
 		{"max_body: 64MiB", true}, {"max_body: 1000", true}, {"max_body: 1.5MB", true}, {"max_body: 0", false}, {"max_body: 0KiB", false}, {"max_body: 64 pages", false}, {"max_body: -1", false}, {`max_body: "${NONE:-1MiB}"`, true},
 		{"shutdown_grace: 30s", true}, {"shutdown_grace: 0s", true}, {"shutdown_grace: 0", true}, {"shutdown_grace: 30", false}, {"shutdown_grace: 1h30m", true}, {"shutdown_grace: 1.5h", true}, {"shutdown_grace: -1s", false}, {"shutdown_grace: s", false}, {"shutdown_grace: true", false},
+		{"record: {file: o.jsonl}", true}, {"record: {file: o.jsonl, max_size: 1MiB}", true}, {"record: {max_size: 1MiB}", true}, {"record: {file: o.jsonl, max_size: 0}", false}, {"record: {}", true}, {"record:", true}, {"record: o.jsonl", false},
 		{"metrics_listen: 127.0.0.1:1", true}, {`metrics_listen: ""`, true}, {"metrics_listen: 9464", false}, {"metrics_listen: [a]", false},
 		{"relay: {max_attempts: 6}", true}, {"relay: {max_attempts: 0}", false}, {"relay: {max_attempts: 101}", false}, {"relay: {max_attempts: 1.5}", false}, {`relay: {max_attempts: "6"}`, false}, {`relay: {max_attempts: "${FIVE}"}`, true},
 		{"relay: {deadline: 0s}", false}, {"relay: {deadline: 0m0s}", false}, {"relay: {deadline: 10m}", true}, {"relay:", true}, {"relay: {nothing: 1}", false}, {"relay: 5", false},

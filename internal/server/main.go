@@ -18,6 +18,7 @@ import (
 	"omniroute/internal/config"
 	"omniroute/internal/dashboard"
 	"omniroute/internal/gateway"
+	"omniroute/internal/outcomes"
 	"omniroute/internal/route"
 	"omniroute/internal/telemetry"
 	"omniroute/resilience"
@@ -44,6 +45,7 @@ type Main struct {
 	reach    config.Address // what the listener was opened with
 	apart    config.Address // where /metrics is, if not there
 	stored   config.Store
+	recorded config.Record
 	http     *http.Server
 	served   chan struct{}
 	cut      context.CancelCauseFunc // ends what still runs
@@ -56,6 +58,7 @@ type Main struct {
 	admin     *admin.Admin
 	dashboard *dashboard.Dashboard
 	metrics   *telemetry.Metrics
+	outcomes  *outcomes.Writer // nil where nothing is recorded
 	watch     *watcher
 	unknown   *classify.Samples
 
@@ -151,6 +154,11 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 	if m.engine, err = resilience.New(o); err != nil {
 		return fmt.Errorf("the engine refuses the configuration: %w", err)
 	}
+	if m.recorded = cfg.Record; m.recorded != (config.Record{}) {
+		if m.outcomes, err = outcomes.Open(m.recorded.Path, m.recorded.MaxSize, m.log); err != nil {
+			return err
+		}
+	}
 	m.runner = failover.NewRunner(m.engine)
 	m.metrics = telemetry.New(telemetry.Options{
 		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
@@ -168,6 +176,9 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		Observe: func(s telemetry.Story) {
 			m.admin.Observe(s)
 			m.metrics.Observe(s)
+			if m.outcomes != nil {
+				m.outcomes.Observe(s)
+			}
 		},
 	})
 	if err := m.engine.Start(ctx); err != nil {

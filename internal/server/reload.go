@@ -89,6 +89,9 @@ func (m *Main) needRestart(cfg *config.Config) []string {
 	if cfg.Metrics != m.apart {
 		keys = append(keys, "metrics_listen")
 	}
+	if cfg.Record != m.recorded {
+		keys = append(keys, "record")
+	}
 	if !cfg.Store.Equal(m.stored) {
 		keys = append(keys, "store")
 	}

@@ -58,7 +58,7 @@ func parrot(w http.ResponseWriter, r *http.Request) {
 // TestNoSecretComesOut runs a gateway through every kind of end that a request can have and then looks
 // for every secret in all that came out of it: answers with their headers, the log at its lowest
 // level, errors, metrics, every call of the admin API, stories, the events, the engine's own view, the
-// configuration as it is printed, and the store's file. What clients asked is in none of these but
+// configuration as it is printed, the store's file and the recorded outcomes. What clients asked is in none of these but
 // their own answers.
 func TestNoSecretComesOut(t *testing.T) {
 	t.Parallel()
@@ -75,6 +75,7 @@ func TestNoSecretComesOut(t *testing.T) {
 client_keys: [%q]
 admin_token: %q
 store: sqlite:state.db
+record: {file: outcomes.jsonl}
 providers:
   parrot: {base_url: %q, connections: [{id: main, api_key: %q}], headers: {x-team: %q}, models: [m]}
   faulty: {base_url: %q, connections: [{id: spare, api_key: %q}]}
@@ -169,6 +170,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 	if err != nil || len(files) == 0 {
 		t.Errorf("no store: %v", err)
 	}
+	files = append(files, filepath.Join(dir, "outcomes.jsonl"))
 	for _, file := range files {
 		bytes, err := os.ReadFile(file)
 		if err != nil {
@@ -176,7 +178,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 		}
 		inside.Write(bytes)
 	}
-	for _, part := range []string{"event: ", "request_id", "omniroute_attempts_total", "level=", `"attempts":[{`, "SQLite format", "quarantin"} {
+	for _, part := range []string{"event: ", "request_id", "omniroute_attempts_total", "level=", `"attempts":[{`, "SQLite format", `"retry_elsewhere":true`, "quarantin"} {
 		if !strings.Contains(inside.String(), part) {
 			t.Errorf("what was looked through has no %q", part)
 		}

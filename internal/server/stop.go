@@ -116,6 +116,9 @@ func (m *Main) abandon(polite bool) error {
 	if m.gateway != nil {
 		m.gateway.Close()
 	}
+	if m.outcomes != nil {
+		m.outcomes.Close()
+	}
 	if m.admin != nil {
 		m.admin.Close()
 		m.dashboard.Close()

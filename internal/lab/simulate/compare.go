@@ -49,9 +49,9 @@ var figures = []struct {
 	{"first content, p99", "ms", true, func(r *Report) float64 { return r.First.P99 }},
 }
 
-// Compare plays the schedule with two configurations, with the file's seed and those after it.
-// progress, if not nil, is told how many of all runs are done.
-func (f *File) Compare(a, b string, seeds int, progress func(done, all int)) (*Comparison, error) {
+// Compare plays the schedule with two configurations, named from the working folder, with the file's
+// seed and those after it.
+func (f *File) Compare(a, b string, seeds int) (*Comparison, error) {
 	c := &Comparison{Title: f.Title, Names: []string{a, b}}
 	for _, x := range figures {
 		c.Rows = append(c.Rows, Row{Name: x.name, Unit: x.unit, Less: x.less})
@@ -78,9 +78,6 @@ func (f *File) Compare(a, b string, seeds int, progress func(done, all int)) (*C
 			}
 			for i, x := range figures {
 				c.Rows[i].Values[k] = append(c.Rows[i].Values[k], x.of(r))
-			}
-			if progress != nil {
-				progress(2*s+k+1, 2*seeds)
 			}
 		}
 	}

@@ -262,7 +262,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Length, f.Traffic[0].To, f.Traffic[0].Rate = Duration(25*time.Minute), Duration(25*time.Minute), 2
-	c, err := f.Compare("testdata/fallback.yaml", "testdata/alone.yaml", 3, nil)
+	c, err := f.Compare("testdata/fallback.yaml", "testdata/alone.yaml", 3)
 	if err != nil {
 		t.Fatal(err)
 	}

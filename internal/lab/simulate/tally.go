@@ -84,19 +84,15 @@ func count(slots []uint32, when time.Duration) {
 }
 
 // request counts one that is over, at the time of its arrival.
-func (t *tally) request(f *flight) *piece {
-	p := t.at(f.arrived)
+func (t *tally) request(arrived time.Duration) *piece {
+	p := t.at(arrived)
 	t.rep.Requests++
 	p.Requests++
-	count(t.arrivals, f.arrived)
+	count(t.arrivals, arrived)
 	return p
 }
 
 func (t *tally) answered(f *flight, a *failover.Attempt) {
-	p := t.request(f)
-	t.rep.Answered++
-	p.Answered++
-	p.By[a.Target.Key().Provider]++
 	// An answer that was finished by others began with the first of them.
 	begun := f.req.Records()[0]
 	for _, r := range f.req.Records() {
@@ -105,20 +101,38 @@ func (t *tally) answered(f *flight, a *failover.Attempt) {
 			break
 		}
 	}
-	added := begun.At.Sub(epoch) - f.arrived
-	for _, h := range []*histogram{&t.added, &p.added} {
-		h.add(added)
-	}
-	for _, h := range []*histogram{&t.first, &p.first} {
-		h.add(f.first)
-	}
+	t.good(f.arrived, begun.At.Sub(epoch)-f.arrived, f.first, a.Target.Key().Provider)
+}
+
+// good counts an answer: how long until the attempt that gave it was dispatched, and until its
+// first content.
+func (t *tally) good(arrived, added, first time.Duration, provider string) {
+	p := t.request(arrived)
+	t.rep.Answered++
+	p.Answered++
+	p.By[provider]++
+	t.added.add(added)
+	p.added.add(added)
+	t.first.add(first)
+	p.first.add(first)
 }
 
 func (t *tally) broke(f *flight, v resilience.Verdict) {
-	p := t.request(f)
+	t.brokeOff(f.arrived, "broke off: "+v.Kind.String())
+}
+
+func (t *tally) brokeOff(arrived time.Duration, why string) {
+	p := t.request(arrived)
 	t.rep.Broken++
 	p.Broken++
-	t.rep.Causes["broke off: "+v.Kind.String()]++
+	t.rep.Causes[why]++
+}
+
+func (t *tally) failed(arrived time.Duration, why string) {
+	p := t.request(arrived)
+	t.rep.Failed++
+	p.Failed++
+	t.rep.Causes[why]++
 }
 
 func (t *tally) gaveUp(f *flight, rep failover.Report) {
@@ -126,10 +140,7 @@ func (t *tally) gaveUp(f *flight, rep failover.Report) {
 		t.broke(f, rep.Attempts[len(rep.Attempts)-1].Verdict)
 		return
 	}
-	p := t.request(f)
-	t.rep.Failed++
-	p.Failed++
-	t.rep.Causes[causeWord(rep)]++
+	t.failed(f.arrived, causeWord(rep))
 }
 
 func causeWord(rep failover.Report) string {

@@ -7,6 +7,7 @@ import (
 
 	"omniroute/failover"
 	"omniroute/internal/catalog"
+	"omniroute/internal/config"
 	"omniroute/internal/route"
 	"omniroute/resilience"
 )
@@ -18,7 +19,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type world struct {
 	queue
 	file      *File
-	providers map[string]*provider
+	providers map[string]upstream
 	nodes     []*node
 	live      int // requests on their way
 	tally     *tally
@@ -33,24 +34,46 @@ type node struct {
 	polling time.Duration // when the lobby is polled next, -1: not
 }
 
+// upstream is a provider as the world meets it.
+type upstream interface {
+	// receive takes in an attempt and says what becomes of it.
+	receive(up *route.Upstream, key resilience.Key, stream bool, output float64, now time.Duration) fate
+}
+
 // Run plays the schedule. The same seed gives the same report.
 func (f *File) Run() (*Report, error) {
-	w := &world{file: f, providers: map[string]*provider{}}
 	rules, err := route.Classifier(f.cfg)
 	if err != nil {
 		return nil, err
 	}
 	verdicts := &faults{rules: rules, known: map[faultKey]*effect{}}
-	for i, p := range f.cfg.Providers {
+	w, err := f.world(func(i int, p *config.Provider) (upstream, error) {
 		u := f.Upstreams[p.ID]
 		if u.First.Median == 0 { // not in the file
 			if err := f.checkUpstream(p.ID, &u, "$.upstreams"); err != nil {
 				return nil, err
 			}
 		}
-		w.providers[p.ID] = &provider{Upstream: u, rng: rand.New(rand.NewPCG(f.Seed, uint64(i)+1)), faults: verdicts, windows: map[window]int{}}
+		return &provider{Upstream: u, rng: rand.New(rand.NewPCG(f.Seed, uint64(i)+1)), faults: verdicts, windows: map[window]int{}}, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	w.tally = newTally(f)
+	for i := range f.Traffic {
+		w.begin(&f.Traffic[i], uint64(i))
+	}
+	return w.run(), nil
+}
+
+// world makes a world in which nothing happens yet.
+func (f *File) world(provide func(i int, p *config.Provider) (upstream, error)) (*world, error) {
+	w := &world{file: f, providers: map[string]upstream{}, tally: newTally(f)}
+	for i, p := range f.cfg.Providers {
+		var err error
+		if w.providers[p.ID], err = provide(i, p); err != nil {
+			return nil, err
+		}
+	}
 	for i := range f.Nodes {
 		n, err := w.node(uint64(i))
 		if err != nil {
@@ -58,15 +81,17 @@ func (f *File) Run() (*Report, error) {
 		}
 		w.nodes = append(w.nodes, n)
 	}
-	for i := range f.Traffic {
-		w.begin(&f.Traffic[i], uint64(i))
-	}
+	return w, nil
+}
+
+// run lets everything happen.
+func (w *world) run() *Report {
 	for w.step() {
-		if w.live == 0 && w.now > time.Duration(f.Length) {
+		if w.live == 0 && w.now > time.Duration(w.file.Length) {
 			break // what is left are timers
 		}
 	}
-	return w.tally.report(), nil
+	return w.tally.report()
 }
 
 func (w *world) clock() time.Time { return epoch.Add(w.now) }
@@ -155,15 +180,15 @@ func (s *source) arrive() {
 		asked.Session = fmt.Sprintf("traffic %d session %d", s.number, session%uint64(s.Sessions))
 	}
 	w.at(w.now+s.gap(), s.arrive)
-	f.begin(s.Model, asked)
+	f.begin(catalog.OpenAI, s.Model, asked)
 	if leaves {
 		w.at(w.now+patience, f.leave)
 	}
 }
 
 // begin sends a request on its way.
-func (f *flight) begin(model string, asked route.Asked) {
-	to, err := f.n.router.Resolve(catalog.OpenAI, model)
+func (f *flight) begin(d catalog.Dialect, model string, asked route.Asked) {
+	to, err := f.n.router.Resolve(d, model)
 	if err != nil {
 		panic(err) // the name was checked
 	}
@@ -178,4 +203,14 @@ func (f *flight) begin(model string, asked route.Asked) {
 	if !f.over {
 		f.w.at(f.w.now+to.Plan.Limits.Deadline, func() { f.do(failover.Event{Type: failover.TimedOut}) })
 	}
+}
+
+// dialectOf returns the dialect of that name, and the usual one where a recording has none.
+func dialectOf(name string) catalog.Dialect {
+	for _, d := range catalog.Dialects() {
+		if string(d) == name {
+			return d
+		}
+	}
+	return catalog.OpenAI
 }

@@ -1,0 +1,100 @@
+package simulate
+
+import (
+	"bytes"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"omniroute/failover"
+	"omniroute/internal/dialect"
+	"omniroute/internal/outcomes"
+	"omniroute/internal/telemetry"
+	"omniroute/resilience"
+)
+
+// recordOutage records ten minutes of a gateway with a primary alone, which is down in the middle.
+func recordOutage(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "outcomes.jsonl")
+	w, err := outcomes.Open(path, 64<<20, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	key := resilience.Key{Provider: "primary", Connection: "main", Model: "large"}
+	for i := range 1200 {
+		at := start.Add(time.Duration(i) * 500 * time.Millisecond)
+		s := telemetry.Story{At: at, Model: "chat", Route: "chat", Dialect: "openai", Stream: true, Usage: dialect.Usage{Input: 1000, Output: 200}}
+		r := failover.Record{Key: key, At: at}
+		if i >= 400 && i < 800 {
+			s.Status, s.Duration = 503, 80*time.Millisecond
+			r.Outcome, r.Status, r.Duration = failover.OutcomeFailed, 503, 80*time.Millisecond
+			r.Verdict = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError, RetrySame: true, RetryElsewhere: true}
+		} else {
+			s.Status, s.FirstContent, s.Duration = 200, 700*time.Millisecond, 3*time.Second
+			r.Outcome, r.Status, r.FirstContent, r.Duration = failover.OutcomeAnswered, 200, 700*time.Millisecond, 3*time.Second
+		}
+		s.Attempts = []failover.Record{r}
+		w.Observe(s)
+	}
+	w.Close()
+	return path
+}
+
+// A fallback would have saved the requests of the outage, and little would have been wasted.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	path := recordOutage(t)
+	rec, err := LoadRecording(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rec.Replay(path, "testdata/fallback.yaml", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Was.Requests != 1200 || r.Was.Answered != 800 || r.Was.Failed != 400 || r.Was.Wasted != 400 {
+		t.Errorf("it was %+v", *r.Was)
+	}
+	if w := r.Would; w.Requests != 1200 || w.Answered != 1200 || w.Wasted > 60 || w.First.P50 < 690 || w.First.P50 > 710 {
+		t.Errorf("it would have been: %d requests, %d answered, %d wasted, first content %v", w.Requests, w.Answered, w.Wasted, w.First)
+	}
+	if r.Guessed < 300 || r.Guessed > 500 {
+		t.Errorf("%d attempts were guessed, want those on the fallback", r.Guessed)
+	}
+	// What is recorded about the primary holds with the primary alone too.
+	alone, err := rec.Replay(path, "testdata/alone.yaml", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := alone.Would.Answered; a < 750 || a > 850 || alone.Guessed != 0 {
+		t.Errorf("alone it would have answered %d of 1200, want about the 800 that it did; %d guessed", a, alone.Guessed)
+	}
+	var text [2]bytes.Buffer
+	for i := range text {
+		again, err := rec.Replay(path, "testdata/fallback.yaml", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.WriteText(&text[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text[0].String() != text[1].String() {
+		t.Errorf("two replays differ:\n%s\n%s", &text[0], &text[1])
+	}
+}
+
+// A stated wait ends when it did, whenever it is met again.
+func TestReplayKeepsDeadlines(t *testing.T) {
+	t.Parallel()
+	s := sighting{at: time.Minute, wait: &outcomes.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, Wait: 30_000}}
+	s.fate.failure = &resilience.Verdict{}
+	for now, want := range map[time.Duration]time.Duration{time.Minute: 30 * time.Second, 70 * time.Second: 20 * time.Second, 50 * time.Second: 40 * time.Second, 2 * time.Minute: 0} {
+		if got := s.met(now, true).failure.RetryAfter; got != want {
+			t.Errorf("at %v: wait %v, want %v", now, got, want)
+		}
+	}
+}
