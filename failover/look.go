@@ -171,7 +171,7 @@ func (r *Request) passOver(i int) {
 }
 
 // Passed returns targets that the request has found out and not asked later: those that a gate
-// excluded when it came, at most 32, with the dates of then, and those that it has passed over for
+// excluded when it came, at most 16, with the dates of then, and those that it has passed over for
 // limits of their own (what the model cannot do, what the upstream has left, or no place on the
 // connection), with the dates of now.
 func (r *Request) Passed(now time.Time) []Skip {

@@ -49,15 +49,26 @@ type mark uint8
 const (
 	unasked mark = iota
 	gateOpen
-	isOpen
 	isClosed
+	isOpen
 )
 
 // atOnce is how many targets are asked about at a time.
-const atOnce = 32
+const atOnce = 64
 
 // Has reports whether the target in that place of the plan may be tried.
 func (o *Open) Has(i int) bool {
+	if m := o.marks[i]; m >= isClosed {
+		return m == isOpen
+	}
+	return o.find(i)
+}
+
+// Ask returns what the request asks for.
+func (o *Open) Ask() *Ask { return &o.request.ask }
+
+// find finds out about a target.
+func (o *Open) find(i int) bool {
 	if o.marks[i] == unasked {
 		o.look(i)
 	}
@@ -70,40 +81,45 @@ func (o *Open) Has(i int) bool {
 	return o.marks[i] == isOpen
 }
 
-// Ask returns what the request asks for.
-func (o *Open) Ask() *Ask { return &o.request.ask }
-
-// look asks about a target and those beside it.
+// look asks the gates about a target and those beside it.
 func (o *Open) look(i int) {
 	r := o.request
 	from := i - i%atOnce
 	to := min(from+atOnce, len(o.marks))
-	var room [atOnce]resilience.Standing
-	for k, s := range r.plan.standings(from, to, room[:0]) {
-		state := &r.state[from+k]
-		if s.Out || state.tried || state.unfit || o.who != anyone && s.Probe || o.who == sound && !r.sound(from+k) {
-			o.marks[from+k] = isClosed
-			if s.Out {
-				r.meet(from+k, &s.Exclusion)
-			}
-		} else {
-			o.marks[from+k] = gateOpen
+	var room [atOnce]resilience.Admission
+	said := room[:to-from]
+	gates := r.plan.gates[from:to]
+	gates[0].Engine().Admissions(gates, said)
+	for k, a := range said {
+		i := from + k
+		s, t := &r.state[i], &r.plan.Targets[i]
+		switch {
+		case a == resilience.Out:
+			o.marks[i] = isClosed
+			r.meet(i)
+		case s.tried || s.unfit || o.who != anyone && a == resilience.Doubtful || o.who == sound && !r.sound(i):
+			o.marks[i] = isClosed
+		case t.Model == nil && t.Meter == nil && (t.Places == nil || t.Places == r.granted):
+			o.marks[i] = isOpen
+		default:
+			o.marks[i] = gateOpen
 		}
 	}
 }
 
 // mostMet bounds how many exclusions a request remembers.
-const mostMet = 32
+const mostMet = 16
 
 // meet notes an exclusion that the request has met before its first attempt: what came later is told
 // by the attempts.
-func (r *Request) meet(i int, x *resilience.Exclusion) {
-	if r.dispatched > 0 || r.state[i].barred || len(r.met) == mostMet {
+func (r *Request) meet(i int) {
+	s := &r.state[i]
+	if r.dispatched > 0 || s.unfit || s.met || len(r.met) == mostMet {
 		return
 	}
-	key := r.plan.Targets[i].Key()
-	if !slices.ContainsFunc(r.met, func(s Skip) bool { return s.Key == key }) {
-		r.met = append(r.met, Skip{Key: key, Exclusion: *x})
+	s.met = true
+	if x, out := r.plan.Targets[i].Check(); out {
+		r.met = append(r.met, Skip{Key: r.plan.Targets[i].Key(), Exclusion: x})
 	}
 }
 
@@ -156,6 +172,14 @@ func (r *Request) pick(now time.Time) int {
 		}
 	}
 	return -1
+}
+
+// Choose returns the place of the target that a request which has not begun would try first with a
+// picker, -1 when none is open. Nothing is dispatched.
+func (r *Request) Choose(p Picker, now time.Time) int {
+	r.picker, r.now = p, now
+	r.open.reset(r, anyone)
+	return r.pick(now)
 }
 
 // Bar takes a target out of the request before it begins, as if it were not in the plan.

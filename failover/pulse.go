@@ -29,14 +29,21 @@ const fade = 10 * time.Second
 // origin is where instants count from: differences of times keep their monotonic reading.
 var origin = time.Now()
 
-func instant(t time.Time) int64 { return int64(t.Sub(origin)) }
+// Instant is a time as pulses have it. Whoever asks many of them makes it once.
+type Instant int64
+
+// InstantOf returns the instant of a time.
+func InstantOf(t time.Time) Instant { return Instant(t.Sub(origin)) }
+
+// Seen takes in one time to a first content that was measured elsewhere.
+func (p *Pulse) Seen(stream bool, took time.Duration, now time.Time) { p.pace(stream).add(took, now) }
 
 // Running returns how many calls are in flight.
 func (p *Pulse) Running() int { return int(p.running.Load()) }
 
 // Busy returns how many calls are in flight, with recent failures as if they still were. What runs
 // on the connection for other models decides between two that are otherwise alike.
-func (p *Pulse) Busy(now time.Time) float64 {
+func (p *Pulse) Busy(now Instant) float64 {
 	if p == nil {
 		return 0
 	}
@@ -48,26 +55,29 @@ func (p *Pulse) Busy(now time.Time) float64 {
 }
 
 // Failures returns how many calls failed lately; half of them are forgotten every 10s.
-func (p *Pulse) Failures(now time.Time) float64 {
+func (p *Pulse) Failures(now Instant) float64 {
 	if p == nil {
 		return 0
 	}
-	n := math.Float64frombits(p.failures.Load())
-	if n == 0 {
-		return 0
+	if bits := p.failures.Load(); bits != 0 {
+		return p.faded(math.Float64frombits(bits), now)
 	}
-	age := instant(now) - p.failedAt.Load()
+	return 0
+}
+
+func (p *Pulse) faded(n float64, now Instant) float64 {
+	age := int64(now) - p.failedAt.Load()
 	if age > int64(10*fade) {
 		return 0
 	}
 	return n * math.Exp2(-float64(max(age, 0))/float64(fade))
 }
 
-// FirstContent returns how long a first content takes at present, and when the last one came;
-// false when none ever came. Calls that have waited longer than that already count as well.
-func (p *Pulse) FirstContent(stream bool, now time.Time) (took time.Duration, last time.Time, known bool) {
+// FirstContent returns how long a first content takes at present, 0 when none ever came, and how long
+// ago the last one came. Calls that have waited longer than that already count as well.
+func (p *Pulse) FirstContent(stream bool, now Instant) (took, age time.Duration) {
 	if p == nil {
-		return 0, time.Time{}, false
+		return 0, 0
 	}
 	return p.pace(stream).read(now)
 }
@@ -121,8 +131,9 @@ func (p *Pulse) end(stream, waited, failed bool, start, now time.Time) {
 		}
 	}
 	if failed {
-		n := p.Failures(now) + 1
-		p.failedAt.Store(instant(now))
+		at := InstantOf(now)
+		n := p.Failures(at) + 1
+		p.failedAt.Store(int64(at))
 		p.failures.Store(math.Float64bits(n))
 	}
 }
@@ -141,14 +152,14 @@ type pace struct {
 const settle = 10 * time.Second
 
 func (c *pace) wait(n int64, start time.Time) {
-	c.since.Add(n * (instant(start) / 1000))
+	c.since.Add(n * (int64(InstantOf(start)) / 1000))
 	c.waiting.Add(n)
 }
 
 // add takes in one more time. Of two that do so at once one may get lost, which is no harm.
 func (c *pace) add(took time.Duration, now time.Time) {
 	took = max(took, 1)
-	at := instant(now)
+	at := int64(InstantOf(now))
 	before := c.average.Load()
 	if before > 0 && int64(took) < before {
 		weight := math.Exp(-float64(max(at-c.last.Load(), 0)) / float64(settle))
@@ -158,13 +169,13 @@ func (c *pace) add(took time.Duration, now time.Time) {
 	c.last.Store(at)
 }
 
-func (c *pace) read(now time.Time) (took time.Duration, last time.Time, known bool) {
+func (c *pace) read(now Instant) (took, age time.Duration) {
 	took = time.Duration(c.average.Load())
 	if took == 0 {
-		return 0, time.Time{}, false
+		return 0, 0
 	}
 	if n := c.waiting.Load(); n > 0 {
-		took = max(took, time.Duration(instant(now)-c.since.Load()/n*1000))
+		took = max(took, time.Duration(int64(now)-c.since.Load()/n*1000))
 	}
-	return took, origin.Add(time.Duration(c.last.Load())), true
+	return took, time.Duration(int64(now) - c.last.Load())
 }

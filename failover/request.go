@@ -65,6 +65,7 @@ type targetState struct {
 	backAt time.Time // when it said that it would be back
 	silent bool      // its last failure was a timeout
 	tried  bool      // since the last wait
+	met    bool      // its exclusion is among those that were met
 	unfit  bool      // could do no better than one that refused the request
 	barred bool      // not for this request at all, and unfit
 	judged bool      // lacks is known

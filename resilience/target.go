@@ -1,7 +1,6 @@
 package resilience
 
 import (
-	"slices"
 	"time"
 )
 
@@ -91,38 +90,6 @@ func (t *Target) unknown() bool {
 	return (t.word.Load()|t.conn.word.Load()|t.dom.word.Load())&(bitGated|bitEvicted) == 0
 }
 
-// Standing is how a target stands, for one who plans.
-type Standing struct {
-	Exclusion      // where Out is true
-	Out       bool // Acquire would refuse
-	Probe     bool // Acquire would admit as a probe or a recheck
-}
-
-// Standings is Standing for many targets at once, under one lock and at one moment. It stores
-// them in into, which it lengthens where it is too short, and changes nothing else. All targets
-// must be of this engine.
-func (e *Engine) Standings(targets []*Target, alone bool, into []Standing) []Standing {
-	into = slices.Grow(into[:0], len(targets))[:len(targets)]
-	var clock time.Time
-	locked := false
-	for i, t := range targets {
-		if t.unknown() {
-			into[i] = Standing{}
-			continue
-		}
-		if !locked {
-			clock, locked = e.opts.Now(), true
-			e.mu.Lock()
-		}
-		x, a, _ := e.peek(t).decide(alone, clock)
-		into[i] = Standing{x, a == refused, a == probe || a == recheck}
-	}
-	if locked {
-		e.mu.Unlock()
-	}
-	return into
-}
-
 // The gates that decide asks, in the order of the way in.
 const (
 	atBreaker = iota
@@ -134,14 +101,29 @@ const (
 // decide is the one decision: traffic, checks and explanations come through here. It changes
 // nothing and needs the engine's lock.
 func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]answer) {
-	e, p, now := t.engine, t.dom.policy, clock.Sub(t.engine.start)
-	if len(e.operator) > 0 {
-		if x, out := e.operatorExclusion(t.key, clock); out {
-			return x, refused, [4]answer{}
-		}
-	}
 	var answers [4]answer
-	gates := [4]*gate{&t.dom.breaker, &t.conn.cool, &t.cool, &t.lock}
+	now := clock.Sub(t.engine.start)
+	if x, out := t.byOperator(clock); out {
+		return x, refused, answers
+	}
+	kind := t.ask(alone, now, &answers)
+	if kind != refused {
+		return Exclusion{}, kind, answers
+	}
+	return t.strictest(&answers, now, clock), refused, answers
+}
+
+func (t *Target) byOperator(clock time.Time) (Exclusion, bool) {
+	if len(t.engine.operator) == 0 {
+		return Exclusion{}, false
+	}
+	return t.engine.operatorExclusion(t.key, clock)
+}
+
+// ask asks the gates, and returns what their answers come to.
+func (t *Target) ask(alone bool, now instant, answers *[4]answer) answerKind {
+	p := t.dom.policy
+	gates := t.gates()
 	if t.dom.breaker.excluded {
 		answers[atBreaker] = t.dom.breaker.breakerAsk(t.key.Model, p, alone, now)
 	}
@@ -158,16 +140,28 @@ func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]
 			}
 		}
 	}
-	if e.share.active() {
-		e.share.claim(t, &answers, now)
+	if e := t.engine; e.share.active() {
+		e.share.claim(t, answers, now)
 	}
-	kind, strictest := free, -1
+	kind := free
+	for i := range answers {
+		kind = max(kind, answers[i].verdict)
+	}
+	return kind
+}
+
+// gates are those that ask asks, in its order.
+func (t *Target) gates() [4]*gate {
+	return [4]*gate{&t.dom.breaker, &t.conn.cool, &t.cool, &t.lock}
+}
+
+// strictest makes the exclusion of those that refuse.
+func (t *Target) strictest(answers *[4]answer, now instant, clock time.Time) Exclusion {
+	strictest := -1
 	var next instant
 	held := true
 	for i := range answers {
-		a := &answers[i]
-		kind = max(kind, a.verdict)
-		if a.verdict == refused {
+		if a := &answers[i]; a.verdict == refused {
 			next = max(next, a.next)
 			held = held && a.held
 			if strictest < 0 || a.until > answers[strictest].until {
@@ -175,10 +169,7 @@ func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]
 			}
 		}
 	}
-	if kind != refused {
-		return Exclusion{}, kind, answers
-	}
-	g := gates[strictest]
+	g := t.gates()[strictest]
 	x := Exclusion{
 		Layer: [4]Layer{LayerBreaker, LayerConnection, LayerConnection, LayerModel}[strictest],
 		Kind:  g.kind, Until: wall(answers[strictest].until, now, clock), Held: held, Reason: g.rule,
@@ -189,7 +180,7 @@ func (t *Target) decide(alone bool, clock time.Time) (Exclusion, answerKind, [4]
 	if held {
 		x.RetryAfter = min(x.RetryAfter, heldRetry)
 	}
-	return x, refused, answers
+	return x
 }
 
 // peek is resolve for those who change nothing: what has no cell gets none.

@@ -38,10 +38,10 @@ func crowded(way config.Strategy) float64 {
 func (n *node) affine() bool { return n.choose != nil && len(n.kids) > 1 }
 
 // look finds the session's home at a node, once a request.
-func (p *Picker) look(n *node, s *nodeState, now time.Time) {
+func (p *Picker) look(n *node, s *nodeState) {
 	if !s.looked {
 		s.looked = true
-		s.home = p.home(n, now)
+		s.home = p.home(n, p.at)
 		s.settles = s.home < 0
 	}
 }
@@ -50,13 +50,13 @@ func (p *Picker) look(n *node, s *nodeState, now time.Time) {
 // long as the home is out, else a new home. Affinity comes after eligibility: who is not among the
 // candidates is not chosen. It also comes after the price, where that is what counts.
 func (p *Picker) homeward(n *node, s *nodeState, cs []candidate) int {
-	open := slices.ContainsFunc(cs, func(c candidate) bool { return c.kid == s.home })
+	open := slices.ContainsFunc(cs, func(c candidate) bool { return int(c.kid) == s.home })
 	if n.way == config.Cost {
 		cs = alike(cs)
 	}
 	switch {
 	case s.home < 0:
-	case open && slices.ContainsFunc(cs, func(c candidate) bool { return c.kid == s.home }):
+	case open && slices.ContainsFunc(cs, func(c candidate) bool { return int(c.kid) == s.home }):
 		return s.home
 	case open || p.longOut(n, s.home):
 		s.settles = true
@@ -99,7 +99,7 @@ func (p *Picker) settle(n *node, s *nodeState, cs []candidate) int {
 	homes := p.route.sessions.homes(n.place, n.kids, room[:0])
 	weights, all := uint64(0), int32(1)
 	for i := range cs {
-		weights += cs[i].weight
+		weights += uint64(cs[i].weight)
 		all += homes[cs[i].kid]
 	}
 	free := cs[:0]
@@ -122,14 +122,14 @@ const inline = 64
 // nearest is weighted rendezvous hashing: every session ranks the candidates in its own order, which
 // does not change for the others when one comes or goes.
 func (n *node) nearest(session uint64, cs []candidate) int {
-	best, rank := cs[0].kid, math.Inf(1)
+	best, rank := int(cs[0].kid), math.Inf(1)
 	for i := range cs {
 		c := &cs[i]
 		h := mix(session ^ bits.RotateLeft64(n.kids[c.kid].id, 17) ^ n.place)
 		// From 0 to 1, and never 0 itself.
 		u := (float64(h>>11) + 1) / (1 << 53)
 		if r := -math.Log(u) / float64(c.weight); r < rank {
-			best, rank = c.kid, r
+			best, rank = int(c.kid), r
 		}
 	}
 	return best

@@ -62,6 +62,9 @@ func (r *Router) compile(d catalog.Dialect, res config.Resolution, turn func(nod
 	b.route.Name, b.route.Plan = made.Name, made
 	if !fixed(root) {
 		b.route.root = root
+		for i := range b.plan.Targets {
+			b.route.leaves = append(b.route.leaves, b.leaf(kid{from: i, to: i + 1}))
+		}
 	}
 	return b.route, nil
 }
@@ -146,8 +149,23 @@ func (b *planner) node(way config.Strategy, name string, place uint64) *node {
 	return n
 }
 
+// leaf completes a kid that is a target.
+func (b *planner) leaf(k kid) kid {
+	t := &b.plan.Targets[k.from]
+	up := t.Data.(*Upstream)
+	k.pulse, k.price, k.priced = t.Pulse, up.Price, up.Priced
+	return k
+}
+
+// done completes a node whose kids are there.
 func (b *planner) done(n *node) {
+	for i := range n.kids {
+		if k := &n.kids[i]; k.node == nil {
+			*k = b.leaf(*k)
+		}
+	}
 	b.route.widest = max(b.route.widest, len(n.kids))
+	b.route.priced = b.route.priced || n.way == config.Cost
 	if n.way == config.Fastest {
 		n.seen = make([]atomic.Uint64, len(n.kids))
 	}

@@ -74,7 +74,7 @@ func TestCachedPrice(t *testing.T) {
 		t.Errorf("%v %s", tried, relation)
 	}
 	ask := failover.Ask{Estimate: func() failover.Needs { return failover.Needs{Input: 1000, Output: 100} }}
-	if got, want := price(catalog.Price{Input: 2, Cached: 1, Output: 4}, &ask, true), 1000*1.1+100*4.0; math.Abs(got-want) > 1e-9 {
+	if got, want := billOf(&ask).of(catalog.Price{Input: 2, Cached: 1, Output: 4}, true), 1000*1.1+100*4.0; math.Abs(got-want) > 1e-9 {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

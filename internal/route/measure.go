@@ -9,37 +9,42 @@ import (
 	"omniroute/internal/config"
 )
 
-// measure returns what a strategy goes by at a target, the lower the better, and NaN where nothing
-// is known. It reads how things stand and changes nothing.
-type measure func(p *Picker, t *failover.Target, now time.Time) float64
-
-// measures are those of the strategies that go by any.
+// measures are what strategies go by at a target; those that are not here go by nothing.
 var measures = map[config.Strategy]measure{
-	config.LeastBusy: func(_ *Picker, t *failover.Target, now time.Time) float64 { return t.Pulse.Busy(now) },
-	config.Fastest: func(p *Picker, t *failover.Target, now time.Time) float64 {
-		took, _, known := t.Pulse.FirstContent(p.asked.Stream, now)
-		if !known {
-			return math.NaN()
+	config.LeastBusy: calls,
+	config.Fastest:   pace,
+	config.Headroom:  used,
+	config.Cost:      cost,
+}
+
+// measure fills in what a strategy goes by at a target, the lower the better, and NaN where nothing is
+// known. It reads how things stand and changes nothing.
+type measure func(p *Picker, k *kid, c *candidate)
+
+func calls(p *Picker, k *kid, c *candidate) { c.value = k.pulse.Busy(p.now) }
+
+func pace(p *Picker, k *kid, c *candidate) {
+	took, age := k.pulse.FirstContent(p.asked.Stream, p.now)
+	c.value, c.failures, c.stale = float64(took), k.pulse.Failures(p.now), age >= staleAfter
+	if took == 0 {
+		c.value, c.stale = math.NaN(), false
+	}
+}
+
+func used(p *Picker, k *kid, c *candidate) {
+	c.value, c.failures = math.NaN(), k.pulse.Failures(p.now)
+	if h := p.route.Plan.Targets[k.from].Headroom; h != nil {
+		if left, known := h.Headroom(p.at); known {
+			c.value = 1 - min(max(left, 0), 1)
 		}
-		return float64(took)
-	},
-	config.Headroom: func(_ *Picker, t *failover.Target, now time.Time) float64 {
-		if t.Headroom == nil {
-			return math.NaN()
-		}
-		left, known := t.Headroom.Headroom(now)
-		if !known {
-			return math.NaN()
-		}
-		return 1 - min(max(left, 0), 1)
-	},
-	config.Cost: func(p *Picker, t *failover.Target, _ time.Time) float64 {
-		up := t.Data.(*Upstream)
-		if !up.Priced {
-			return math.NaN()
-		}
-		return price(up.Price, p.ask, p.warm)
-	},
+	}
+}
+
+func cost(p *Picker, k *kid, c *candidate) {
+	c.value = math.NaN()
+	if k.priced {
+		c.value = p.bill.of(k.price, p.warm)
+	}
 }
 
 // What a request is taken for where nothing is known of it.
@@ -51,23 +56,30 @@ const (
 	warmShare = 0.9
 )
 
-// price estimates what a request costs, in millionths of a dollar.
-func price(p catalog.Price, ask *failover.Ask, warm bool) float64 {
+// bill is how many tokens a request is expected to cost.
+type bill struct{ prompt, output float64 }
+
+func billOf(ask *failover.Ask) bill {
 	needs := ask.Needs()
-	prompt, output := float64(needs.Input), float64(usualOutput)
-	if prompt <= 0 {
-		if prompt = float64(ask.Bytes) / bytesPerToken; prompt <= 0 {
-			prompt = usualPrompt
+	b := bill{float64(needs.Input), usualOutput}
+	if b.prompt <= 0 {
+		if b.prompt = float64(ask.Bytes) / bytesPerToken; b.prompt <= 0 {
+			b.prompt = usualPrompt
 		}
 	}
 	if needs.Output > 0 {
-		output = min(output, float64(needs.Output))
+		b.output = min(b.output, float64(needs.Output))
 	}
+	return b
+}
+
+// of returns what it comes to at a price, in millionths of a dollar.
+func (b bill) of(p catalog.Price, warm bool) float64 {
 	input := p.Input
 	if warm {
 		input += warmShare * (p.Cached - p.Input)
 	}
-	return prompt*input + output*p.Output
+	return b.prompt*input + b.output*p.Output
 }
 
 // What fastest waits for before it looks again at a target that others were preferred to: as long
@@ -77,32 +89,49 @@ const (
 	staleTurns = 40
 )
 
-// weigh makes a candidate of a kid by its best target that is open, and returns false when none is.
-func (p *Picker) weigh(n *node, k int, open *failover.Open, now time.Time) (candidate, bool) {
-	kid := &n.kids[k]
-	p.warm = p.states[n.id].home == k
-	c := candidate{kid: k, weight: kid.weight, value: math.NaN()}
-	found := false
-	for i := kid.from; i < kid.to; i++ {
+// weigh makes a candidate of every kid that has an open target, in their order.
+func (p *Picker) weigh(n *node, open *failover.Open) []candidate {
+	cs := p.room[:0]
+	home := p.states[n.id].home
+	for k := range n.kids {
+		kid := &n.kids[k]
+		if kid.node == nil {
+			if !open.Has(kid.from) {
+				continue
+			}
+			cs = append(cs, candidate{kid: int32(k), weight: uint32(kid.weight)})
+			if n.measure != nil {
+				p.warm = home == k
+				n.measure(p, kid, &cs[len(cs)-1])
+			}
+			continue
+		}
+		if c, ok := p.best(n, kid, home == k, open); ok {
+			c.kid = int32(k)
+			cs = append(cs, c)
+		}
+	}
+	return cs
+}
+
+// best makes a candidate of a kid that is a node, by the best of its open targets, false when none is.
+func (p *Picker) best(n *node, from *kid, warm bool, open *failover.Open) (best candidate, found bool) {
+	best = candidate{weight: uint32(from.weight), value: math.NaN()}
+	p.warm = warm
+	for i := from.from; i < from.to; i++ {
 		if !open.Has(i) {
 			continue
 		}
-		t := &p.route.Plan.Targets[i]
 		if n.measure == nil {
-			return c, true
+			return best, true
 		}
-		v, failures := n.measure(p, t, now), 0.0
-		if n.way != config.LeastBusy { // there they are counted already
-			failures = t.Pulse.Failures(now)
-		}
-		if !found || v*(1+failures) < c.value*(1+c.failures) || math.IsNaN(c.value) && !math.IsNaN(v) {
-			c.value, c.failures = v, failures
-			if n.way == config.Fastest {
-				_, last, known := t.Pulse.FirstContent(p.asked.Stream, now)
-				c.stale = known && now.Sub(last) >= staleAfter
-			}
+		c := &p.spare
+		*c = candidate{weight: best.weight}
+		n.measure(p, &p.route.leaves[i], c)
+		if !found || c.value*(1+c.failures) < best.value*(1+best.failures) || math.IsNaN(best.value) && !math.IsNaN(c.value) {
+			best = *c
 		}
 		found = true
 	}
-	return c, found
+	return best, found
 }

@@ -26,10 +26,14 @@ type Picker struct {
 	room   []candidate
 	// session stands for Asked.Session, 0 where there is none.
 	session uint64
-	// What a target that goes by it is measured for: the request, and whether the target has the
-	// session's prompts cached.
-	ask  *failover.Ask
+	// What targets are measured by: the moment, what the request is expected to cost, and whether
+	// the target in question has the session's prompts cached.
+	at   time.Time
+	now  failover.Instant
+	bill bill
 	warm bool
+	// spare is the candidate that is being measured.
+	spare candidate
 }
 
 // nodeState is what one request knows of a node.
@@ -60,7 +64,7 @@ func (r *Route) picker(a Asked, peek bool) failover.Picker {
 	if p == nil {
 		p = &Picker{route: r, states: make([]nodeState, r.nodes), room: make([]candidate, 0, r.widest)}
 	}
-	p.asked, p.peek, p.session, p.ask = a, peek, 0, nil
+	p.asked, p.peek, p.session = a, peek, 0
 	if a.Session != "" {
 		p.session = hash(a.Session)
 	}
@@ -86,14 +90,17 @@ func (p *Picker) Restart() {
 
 // Pick returns the target to try next, -1 when none is open.
 func (p *Picker) Pick(open *failover.Open, now time.Time) int {
-	p.ask = open.Ask()
-	return p.at(p.route.root, open, now)
+	p.at, p.now = now, failover.InstantOf(now)
+	if p.route.priced {
+		p.bill = billOf(open.Ask())
+	}
+	return p.pick(p.route.root, open)
 }
 
-func (p *Picker) at(n *node, open *failover.Open, now time.Time) int {
+func (p *Picker) pick(n *node, open *failover.Open) int {
 	if n.choose == nil {
 		for k := range n.kids {
-			if i := p.below(&n.kids[k], open, now); i >= 0 {
+			if i := p.below(&n.kids[k], open); i >= 0 {
 				return i
 			}
 		}
@@ -101,20 +108,15 @@ func (p *Picker) at(n *node, open *failover.Open, now time.Time) int {
 	}
 	s := &p.states[n.id]
 	if s.current >= 0 {
-		if i := p.below(&n.kids[s.current], open, now); i >= 0 {
+		if i := p.below(&n.kids[s.current], open); i >= 0 {
 			return i
 		}
 	}
 	homely := p.session != 0 && n.affine()
 	if homely {
-		p.look(n, s, now)
+		p.look(n, s)
 	}
-	cs := p.room[:0]
-	for k := range n.kids {
-		if c, ok := p.weigh(n, k, open, now); ok {
-			cs = append(cs, c)
-		}
-	}
+	cs := p.weigh(n, open)
 	if len(cs) == 0 {
 		s.current = -1
 		return -1
@@ -124,7 +126,7 @@ func (p *Picker) at(n *node, open *failover.Open, now time.Time) int {
 	} else {
 		s.current = p.choose(n, s, cs)
 	}
-	return p.below(&n.kids[s.current], open, now)
+	return p.below(&n.kids[s.current], open)
 }
 
 // choose lets the strategy of a node choose.
@@ -132,10 +134,10 @@ func (p *Picker) choose(n *node, s *nodeState, cs []candidate) int {
 	p.begin(n, s)
 	if n.seen != nil {
 		for i := range cs {
-			cs[i].stale = cs[i].stale && n.rested(cs[i].kid, s.number) >= staleTurns
+			cs[i].stale = cs[i].stale && n.rested(int(cs[i].kid), s.number) >= staleTurns
 		}
 	}
-	k := n.choose(cs, &s.draw)
+	k := int(n.choose(cs, &s.draw))
 	if !p.peek {
 		n.taken(k, s.number)
 	}
@@ -156,10 +158,10 @@ func (p *Picker) begin(n *node, s *nodeState) {
 	s.draw = draw{s.number, newRandom(p.route.seed, n.salt, s.number)}
 }
 
-func (p *Picker) below(k *kid, open *failover.Open, now time.Time) int {
+func (p *Picker) below(k *kid, open *failover.Open) int {
 	switch {
 	case k.node != nil:
-		return p.at(k.node, open, now)
+		return p.pick(k.node, open)
 	case open.Has(k.from):
 		return k.from
 	}

@@ -65,7 +65,9 @@ type Route struct {
 
 	root     *node // nil: the plan's own order is all there is
 	nodes    int
-	widest   int // most kids of a node
+	widest   int   // most kids of a node
+	leaves   []kid // the targets by place
+	priced   bool  // some node goes by prices
 	seed     uint64
 	sessions *sessions
 	pickers  sync.Pool

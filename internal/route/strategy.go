@@ -10,8 +10,8 @@ import (
 // candidate is one that may be chosen now: a connection of an entry, or an entry of a combo, which
 // stands as its best eligible target does.
 type candidate struct {
-	kid    int
-	weight uint64
+	kid    int32
+	weight uint32
 	// value is what the strategy goes by, the lower the better. Where it is not known it is NaN.
 	value float64
 	// failures is how often it failed lately.
@@ -30,7 +30,7 @@ type draw struct {
 
 // chooser is a strategy: it returns the kid to try next. There is at least one candidate, and they
 // come in the order of the configuration. A chooser may reorder them, and keeps nothing.
-type chooser func(cs []candidate, d *draw) int
+type chooser func(cs []candidate, d *draw) int32
 
 // choosers are the strategies that share. What is tried from top to bottom needs none.
 var choosers = map[config.Strategy]chooser{
@@ -44,26 +44,27 @@ var choosers = map[config.Strategy]chooser{
 }
 
 // weighted draws by weight.
-func weighted(cs []candidate, d *draw) int {
+func weighted(cs []candidate, d *draw) int32 {
 	at := d.below(total(cs))
 	for i := range cs {
-		if at < cs[i].weight {
+		w := uint64(cs[i].weight)
+		if at < w {
 			return cs[i].kid
 		}
-		at -= cs[i].weight
+		at -= w
 	}
 	return cs[0].kid
 }
 
 // anyOne draws without regard to weight.
-func anyOne(cs []candidate, d *draw) int { return cs[d.below(uint64(len(cs)))].kid }
+func anyOne(cs []candidate, d *draw) int32 { return cs[d.below(uint64(len(cs)))].kid }
 
 // roundRobin lets them take turns, each as often as its weight says. A heavy one's turns are spread
 // over the round.
-func roundRobin(cs []candidate, d *draw) int {
+func roundRobin(cs []candidate, d *draw) int32 {
 	var common uint64
 	for i := range cs {
-		if common = gcd(cs[i].weight, common); common == 1 {
+		if common = gcd(uint64(cs[i].weight), common); common == 1 {
 			break
 		}
 	}
@@ -74,7 +75,7 @@ func roundRobin(cs []candidate, d *draw) int {
 		at = at * stride(sum) % sum
 	}
 	for i := range cs {
-		w := cs[i].weight / common
+		w := uint64(cs[i].weight) / common
 		if at < w {
 			return cs[i].kid
 		}
@@ -85,7 +86,7 @@ func roundRobin(cs []candidate, d *draw) int {
 
 // leastBusy takes the one with the fewest calls in flight for its weight. Those that are alike take
 // turns.
-func leastBusy(cs []candidate, d *draw) int {
+func leastBusy(cs []candidate, d *draw) int32 {
 	for i := range cs {
 		cs[i].value /= float64(cs[i].weight)
 	}
@@ -95,7 +96,7 @@ func leastBusy(cs []candidate, d *draw) int {
 // fastest takes the faster of two that are drawn, so that the crowd does not follow one lucky answer.
 // One of which nothing is known counts as the median of the others. One that was slow, and has not
 // been heard of for long, is looked at again.
-func fastest(cs []candidate, d *draw) int {
+func fastest(cs []candidate, d *draw) int32 {
 	if len(cs) == 1 {
 		return cs[0].kid
 	}
@@ -140,7 +141,7 @@ func slower(a, b *candidate, middle float64) bool {
 
 // mostHeadroom takes the one with the largest share of its rate limits left. One of which nothing is
 // known counts as the median of the others; those that are alike take turns.
-func mostHeadroom(cs []candidate, d *draw) int {
+func mostHeadroom(cs []candidate, d *draw) int32 {
 	middle := median(cs)
 	if math.IsNaN(middle) {
 		middle = 0
@@ -158,10 +159,10 @@ func mostHeadroom(cs []candidate, d *draw) int {
 
 // cheapest takes the one that costs least. One whose price is not known comes after all others;
 // those that cost the same take turns.
-func cheapest(cs []candidate, d *draw) int { return lowest(cs, d) }
+func cheapest(cs []candidate, d *draw) int32 { return lowest(cs, d) }
 
 // lowest takes the lowest value, and what is not known last; those that are alike take turns by weight.
-func lowest(cs []candidate, d *draw) int {
+func lowest(cs []candidate, d *draw) int32 {
 	cs = alike(cs)
 	if len(cs) == 1 {
 		return cs[0].kid
@@ -209,7 +210,7 @@ func median(cs []candidate) float64 {
 
 func total(cs []candidate) (sum uint64) {
 	for i := range cs {
-		sum += cs[i].weight
+		sum += uint64(cs[i].weight)
 	}
 	return sum
 }

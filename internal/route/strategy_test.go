@@ -12,10 +12,10 @@ import (
 
 var nan = math.NaN()
 
-func candidates(weights []uint64, values ...float64) []candidate {
+func candidates(weights []uint32, values ...float64) []candidate {
 	var cs []candidate
 	for i, w := range weights {
-		c := candidate{kid: i, weight: w, value: nan}
+		c := candidate{kid: int32(i), weight: w, value: nan}
 		if i < len(values) {
 			c.value = values[i]
 		}
@@ -42,19 +42,19 @@ func TestWeights(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		choose  chooser
-		weights []uint64
+		weights []uint32
 		shares  []float64
 		within  float64
 	}{
-		{"weighted", weighted, []uint64{1, 2, 7}, []float64{.1, .2, .7}, .01},
-		{"a very light one", weighted, []uint64{5, 995}, []float64{.005, .995}, .001},
-		{"random knows no weights", anyOne, []uint64{1, 2, 7}, []float64{1. / 3, 1. / 3, 1. / 3}, .01},
-		{"round-robin is exact", roundRobin, []uint64{1, 2, 7}, []float64{.1, .2, .7}, 0},
-		{"round-robin with common weights", roundRobin, []uint64{50, 50}, []float64{.5, .5}, 0},
-		{"idle ones take turns", leastBusy, []uint64{1, 3}, []float64{.25, .75}, 0},
-		{"nothing known of rate limits: turns", mostHeadroom, []uint64{1, 1, 1, 1}, []float64{.25, .25, .25, .25}, 0},
-		{"no prices: turns", cheapest, []uint64{1, 1}, []float64{.5, .5}, 0},
-		{"no times known: by chance", fastest, []uint64{1, 1, 1, 1}, []float64{.25, .25, .25, .25}, .01},
+		{"weighted", weighted, []uint32{1, 2, 7}, []float64{.1, .2, .7}, .01},
+		{"a very light one", weighted, []uint32{5, 995}, []float64{.005, .995}, .001},
+		{"random knows no weights", anyOne, []uint32{1, 2, 7}, []float64{1. / 3, 1. / 3, 1. / 3}, .01},
+		{"round-robin is exact", roundRobin, []uint32{1, 2, 7}, []float64{.1, .2, .7}, 0},
+		{"round-robin with common weights", roundRobin, []uint32{50, 50}, []float64{.5, .5}, 0},
+		{"idle ones take turns", leastBusy, []uint32{1, 3}, []float64{.25, .75}, 0},
+		{"nothing known of rate limits: turns", mostHeadroom, []uint32{1, 1, 1, 1}, []float64{.25, .25, .25, .25}, 0},
+		{"no prices: turns", cheapest, []uint32{1, 1}, []float64{.5, .5}, 0},
+		{"no times known: by chance", fastest, []uint32{1, 1, 1, 1}, []float64{.25, .25, .25, .25}, .01},
 	} {
 		got := shares(c.choose, picks, func(int) []candidate {
 			var values []float64
@@ -75,7 +75,7 @@ func TestWeights(t *testing.T) {
 func TestTurnsOfOneThatIsOut(t *testing.T) {
 	t.Parallel()
 	got := shares(roundRobin, 120, func(int) []candidate {
-		return slices.DeleteFunc(candidates([]uint64{1, 1, 1, 1}), func(c candidate) bool { return c.kid == 1 })
+		return slices.DeleteFunc(candidates([]uint32{1, 1, 1, 1}), func(c candidate) bool { return c.kid == 1 })
 	})
 	if diff := cmp.Diff([]int{40, 0, 40, 40}, got[:4]); diff != "" {
 		t.Error(diff)
@@ -84,24 +84,24 @@ func TestTurnsOfOneThatIsOut(t *testing.T) {
 
 func TestChoices(t *testing.T) {
 	t.Parallel()
-	ones := []uint64{1, 1, 1}
+	ones := []uint32{1, 1, 1}
 	for _, c := range []struct {
 		name   string
 		choose chooser
 		cs     []candidate
-		want   int
+		want   int32
 	}{
 		{"the fewest in flight", leastBusy, candidates(ones, 3, 1, 2), 1},
-		{"in flight for its weight", leastBusy, candidates([]uint64{1, 1, 4}, 3, 2, 6), 2},
+		{"in flight for its weight", leastBusy, candidates([]uint32{1, 1, 4}, 3, 2, 6), 2},
 		{"the most left", mostHeadroom, candidates(ones, .9, .5, .1), 2},
-		{"unknown counts as the median", mostHeadroom, candidates([]uint64{1, 1, 1, 1}, .9, .5, nan, .1), 3},
+		{"unknown counts as the median", mostHeadroom, candidates([]uint32{1, 1, 1, 1}, .9, .5, nan, .1), 3},
 		{"what fails has no room", mostHeadroom, []candidate{{kid: 0, weight: 1, value: .5}, {kid: 1, weight: 1, value: .1, failures: 9}}, 0},
 		{"the cheapest", cheapest, candidates(ones, 3, nan, 1), 2},
 		{"no price comes last", cheapest, candidates(ones, nan, nan, 100), 2},
-		{"the faster of two", fastest, candidates([]uint64{1, 1}, .9, .5), 1},
+		{"the faster of two", fastest, candidates([]uint32{1, 1}, .9, .5), 1},
 		{"failing is not fast", fastest, []candidate{{kid: 0, weight: 1, value: 1}, {kid: 1, weight: 1, value: .5, failures: 2}}, 0},
 		{"failing at once and nothing else is not fast", fastest, []candidate{{kid: 0, weight: 1, value: 1}, {kid: 1, weight: 1, value: nan, failures: 1}}, 0},
-		{"a new one is worth a look", fastest, candidates([]uint64{1, 1}, 1, nan), 1},
+		{"a new one is worth a look", fastest, candidates([]uint32{1, 1}, 1, nan), 1},
 		{"a slow one not heard of for long is looked at", fastest, []candidate{{kid: 0, weight: 1, value: 1}, {kid: 1, weight: 1, value: 10, stale: true}}, 1},
 	} {
 		for turn := range uint64(50) {
@@ -121,7 +121,7 @@ func TestEveryStrategyChoosesOne(t *testing.T) {
 		cs := make([]candidate, rapid.IntRange(1, 200).Draw(t, "count"))
 		for i := range cs {
 			cs[i] = candidate{
-				kid: i * 3, weight: uint64(rapid.IntRange(1, 1000).Draw(t, "weight")),
+				kid: int32(i * 3), weight: uint32(rapid.IntRange(1, 1000).Draw(t, "weight")),
 				value:    rapid.SampledFrom([]float64{nan, 0, .5, 1, 1e12}).Draw(t, "value"),
 				failures: rapid.SampledFrom([]float64{0, 0, .3, 40}).Draw(t, "failures"), stale: rapid.Bool().Draw(t, "stale"),
 			}
@@ -130,7 +130,7 @@ func TestEveryStrategyChoosesOne(t *testing.T) {
 		for way, choose := range choosers {
 			d1, d2 := d, d
 			one, two := choose(slices.Clone(cs), &d1), choose(slices.Clone(cs), &d2)
-			if one != two || one%3 != 0 || one/3 >= len(cs) {
+			if one != two || one%3 != 0 || int(one/3) >= len(cs) {
 				t.Fatalf("%s chose %d, then %d", way, one, two)
 			}
 		}

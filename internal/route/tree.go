@@ -3,6 +3,8 @@ package route
 import (
 	"sync/atomic"
 
+	"omniroute/failover"
+	"omniroute/internal/catalog"
 	"omniroute/internal/config"
 )
 
@@ -27,6 +29,10 @@ type kid struct {
 	from, to int
 	weight   uint64
 	id       uint64 // says who it is, whatever its place
+	// Of a target, so that choosing among many need not look further.
+	pulse  *failover.Pulse
+	price  catalog.Price
+	priced bool
 }
 
 // taken notes that a kid was chosen at this turn, for who wants to know how long ago that was.
