@@ -75,6 +75,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 bench: build ## measure engine and gateway beside their references, some minutes; BENCH_SHORT=1, ROWS=regexp
 	$(GO) build -o $(BIN)/omnibench ./bench/cmd/omnibench
 	cd e2e && $(GO) test -run '^$$' -bench 'Admit|Decide' -benchmem -cpu 1,2 ./bench/...
+	$(GO) test -run '^$$' -bench Decide -benchmem ./internal/route
 	$(BIN)/omnibench run -binary $(BIN)/omniroute -rows '$(ROWS)'
 
 bench-micro: ## run the Go benchmarks, and other breakers beside ours; BENCH=regexp COUNT=n

@@ -161,8 +161,8 @@ func (c *pace) add(took time.Duration, now time.Time) {
 	took = max(took, 1)
 	at := int64(InstantOf(now))
 	before := c.average.Load()
-	if before > 0 && int64(took) < before {
-		weight := math.Exp(-float64(max(at-c.last.Load(), 0)) / float64(settle))
+	if age := max(at-c.last.Load(), 0); int64(took) < before && age < int64(3*settle) { // what is older says nothing now
+		weight := math.Exp(-float64(age) / float64(settle))
 		took = max(time.Duration(float64(before)*weight+float64(took)*(1-weight)), 1)
 	}
 	c.average.Store(int64(took))

@@ -62,9 +62,9 @@ func Explain(r *Route, q Question, now time.Time) ([]Candidate, Affinity) {
 		return out, NoSession
 	}
 	// A request without any other target looks after long exclusions sooner.
-	for _, i := range slices.Sorted(slices.Values(places)) {
+	for at, i := range places {
 		if c := describe(&r.Plan.Targets[i], &q.Ask, true, now); c.Eligible {
-			out[slices.Index(places, i)] = c
+			out[at] = c
 			break
 		}
 	}
