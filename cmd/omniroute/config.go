@@ -18,10 +18,12 @@ import (
 
 func checkCommand() *cobra.Command {
 	var file string
-	var live bool
+	var live, strict bool
 	c := &cobra.Command{
 		Use: "check", Short: "Check the configuration", Args: atMost(0),
 		Long: "Checks the configuration and reports everything that is wrong with it, each with its place. It starts nothing.\n" +
+			"It also warns of what is right by itself and does not do what one may believe: fallbacks that fail together,\n" +
+			"options without effect, deadlines that come too soon. With --strict a warning is a failure.\n" +
 			"With --live it also asks a model of every connection one tiny question, which costs a few tokens each, and tells\n" +
 			"what is wrong with those that do not answer. No state is touched.",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -43,6 +45,9 @@ func checkCommand() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s is fine: %s, %s, %s, %s; it listens on %s\n", cfg.File,
 				count(len(cfg.Providers), "provider"), count(connections, "connection"), count(len(cfg.Combos), "combo"),
 				count(len(warnings), "warning"), listens)
+			if strict && len(warnings) > 0 {
+				return fmt.Errorf("%s, and --strict was given", count(len(warnings), "warning"))
+			}
 			if live {
 				return checkLive(c, cfg)
 			}
@@ -50,6 +55,7 @@ func checkCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", configHelp)
+	c.Flags().BoolVar(&strict, "strict", false, "fail on warnings too")
 	c.Flags().BoolVar(&live, "live", false, "make one tiny call per connection")
 	return c
 }

@@ -16,6 +16,8 @@ type builder struct {
 	dir  string // of the file
 	read func(string) ([]byte, error)
 	cfg  *Config
+
+	nesting *nesting // where the entries of combos stand
 }
 
 func (b *builder) build() *Config {
@@ -48,6 +50,7 @@ func (b *builder) build() *Config {
 	b.policies(n, policy)
 	b.rules(n.get("error_rules"))
 	b.index()
+	b.lint(n)
 	return c
 }
 

@@ -46,7 +46,8 @@ func (b *builder) combos(n *node) {
 		b.cfg.combos[combo.Name] = combo
 		lists = append(lists, e.value.get("targets"))
 	}
-	nest := nesting{b, map[*Combo][]*node{}, map[*Combo]int{}, map[*Combo]int{}}
+	nest := &nesting{b, map[*Combo][]*node{}, map[*Combo]int{}, map[*Combo]int{}}
+	b.nesting = nest
 	for i, combo := range b.cfg.Combos {
 		nest.places[combo] = b.entries(lists[i], combo, n)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,8 +52,8 @@ func TestParseFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 1 || warnings[0].Line == 0 {
-		t.Errorf("warnings %v, want one about the connection spare", warnings)
+	if len(warnings) != 2 || warnings[0].Line == 0 || !strings.Contains(warnings[1].Message, "knows no weights") {
+		t.Errorf("warnings %v, want one about the connection spare and one about a weight without effect", warnings)
 	}
 
 	if got := c.Provider("openai"); got.Connection("spare") != nil || !cmp.Equal(got.LeftOut, []string{"spare"}) {
