@@ -178,7 +178,7 @@ var connectionFields = []field{
 var comboFields = append([]field{
 	{
 		key: "strategy", spec: spec{kind: kindEnum, enum: Strategies()}, def: "priority",
-		doc: "How a target is chosen among those that are eligible: priority goes from top to bottom, round-robin takes turns by weight, weighted draws by weight, least-busy takes the one with the fewest calls in flight, fastest the one that answers soonest, cost the cheapest, random any. When it fails the next one is chosen in the same way.",
+		doc: "How a target is chosen among those that are eligible: priority goes from top to bottom, round-robin takes turns by weight, weighted draws by weight, least-busy takes the one with the fewest calls in flight, fastest the one that answers soonest, headroom the one with the most left of its rate limits, cost the cheapest, random any. When it fails the next one is chosen in the same way.",
 	},
 	{
 		key: "targets", required: true,

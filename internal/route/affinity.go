@@ -25,14 +25,12 @@ const (
 // had cached.
 const longOut = 10 * time.Minute
 
-// crowded is how many times its share of the sessions one may be home to.
-func crowded(way config.Strategy) float64 {
-	switch way {
-	case config.Fastest, config.Headroom:
-		return 2 // some are better than others
-	}
-	return 1.05
-}
+// How many times its share of the sessions one may be home to: where all are alike, and where some
+// are better than others.
+const (
+	crowdedAlike = 1.05
+	crowdedBest  = 2
+)
 
 // affine says whether a session may be at home at a node: where something is shared out.
 func (n *node) affine() bool { return n.choose != nil && len(n.kids) > 1 }
@@ -102,15 +100,18 @@ func (p *Picker) settle(n *node, s *nodeState, cs []candidate) int {
 		weights += uint64(cs[i].weight)
 		all += homes[cs[i].kid]
 	}
+	measured, crowded := n.way == config.LeastBusy, crowdedAlike
+	if n.way == config.Fastest || n.way == config.Headroom && !math.IsNaN(median(cs)) {
+		measured, crowded = true, crowdedBest
+	}
 	free := cs[:0]
 	for _, c := range cs {
 		share := float64(all) * float64(c.weight) / float64(weights)
-		if float64(homes[c.kid]) < math.Ceil(share*crowded(n.way)) {
+		if float64(homes[c.kid]) < math.Ceil(share*crowded) {
 			free = append(free, c)
 		}
 	}
-	switch n.way {
-	case config.LeastBusy, config.Fastest, config.Headroom:
+	if measured {
 		return p.choose(n, s, free)
 	}
 	return n.nearest(p.session, free)

@@ -78,7 +78,7 @@ func limited(after time.Duration) resilience.Verdict {
 }
 
 func ways() []string {
-	return slices.DeleteFunc(config.Strategies(), func(s string) bool { return s == string(config.Priority) || s == string(config.Headroom) })
+	return slices.DeleteFunc(config.Strategies(), func(s string) bool { return s == string(config.Priority) })
 }
 
 // TestSessionsAreShared: a hundred sessions on four accounts, each within 25% of even; each stays at

@@ -77,9 +77,6 @@ func (d *decision) decide() int {
 // BenchmarkDecide is a request's choice for every strategy.
 func BenchmarkDecide(b *testing.B) {
 	for _, way := range config.Strategies() {
-		if way == string(config.Headroom) {
-			continue
-		}
 		for _, n := range []int{100, 2000} {
 			b.Run(fmt.Sprintf("%s/%d", way, n), func(b *testing.B) {
 				d := newDecision(b, way, n, false)
@@ -115,9 +112,6 @@ func BenchmarkStandings(b *testing.B) {
 // TestDecisionsAllocateNothing, for every strategy, among entries and among siblings.
 func TestDecisionsAllocateNothing(t *testing.T) {
 	for _, way := range config.Strategies() {
-		if way == string(config.Headroom) {
-			continue
-		}
 		for _, siblings := range []bool{false, true} {
 			d := newDecision(t, way, 100, siblings)
 			if got := testing.AllocsPerRun(50, func() { d.decide() }); got > 0 {

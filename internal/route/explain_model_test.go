@@ -18,13 +18,7 @@ import (
 // randomConfig draws providers with some connections each, and combos that stand in each other, all
 // with strategies of their own.
 func randomConfig(t *rapid.T) string {
-	var ways []string
-	for _, w := range config.Strategies() {
-		if w != string(config.Headroom) {
-			ways = append(ways, w)
-		}
-	}
-	way := rapid.SampledFrom(ways)
+	way := rapid.SampledFrom(config.Strategies())
 	weight := rapid.IntRange(1, 3)
 	var b strings.Builder
 	b.WriteString("relay: {max_attempts: 100, patience: 0s}\nproviders:\n")
