@@ -78,7 +78,6 @@ type screen struct {
 
 var (
 	desk  = screen{1440, 900, "light"}
-	night = screen{1440, 900, "dark"}
 	phone = screen{390, 844, "light"}
 )
 

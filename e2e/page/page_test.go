@@ -78,6 +78,8 @@ func TestEveryPanelIsLive(t *testing.T) {
 	p.wait("document.getElementById('chart-traffic').ariaLabel.includes('failed for clients')")
 	p.wait("document.querySelectorAll('.chart canvas').length === 2")
 	p.says("#facts", "saved")
+	p.says("#headroom-list", "left")
+	p.says("#places-list", "contoso/gamma0 of 4 in use")
 	p.wait("document.getElementById('announce').textContent.includes('fabrikam') || document.getElementById('announce').textContent.includes('changes')")
 
 	// A countdown runs.

@@ -35,7 +35,7 @@ providers:
   northwind:
     {base_url: %[1]q, dialect: openai, models: [aurora, borealis], connections: [{id: alpha, api_key: northwind-alpha}, {id: beta, api_key: northwind-beta}]}
   contoso:
-    {base_url: %[1]q, dialect: openai, models: [comet], connections: [{id: gamma, api_key: contoso-gamma}]}
+    {base_url: %[1]q, dialect: openai, models: [comet], connections: [{id: gamma, api_key: contoso-gamma, max_concurrent: 4}]}
   fabrikam:
     {base_url: %[1]q, dialect: openai, models: [fern], connections: [{id: main, api_key: fabrikam-main}, {id: spare, api_key: fabrikam-spare}]}
   tailspin:

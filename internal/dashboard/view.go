@@ -130,6 +130,11 @@ func (f *feed) state(v view, st admin.Status, asked map[string]admin.Asked) {
 		o.Until = f.steady(key, o.Until.Time)
 		v.put(key, o)
 	}
+	for i := range st.Nodes {
+		st.Nodes[i].AgeMs = 0 // runs by itself
+	}
+	v.put("nodes", st.Nodes)
+	st.Nodes = nil
 	// What is left is of the gateway itself: few members, whatever a later version adds.
 	st.Now, st.Providers, st.Lockouts, st.Operator = resilience.Timestamp{}, nil, nil, nil
 	st.Nodes = slices.Clone(st.Nodes)

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// SeriesStep is the length of one step of a Series, SeriesSpan how long it remembers.
+	// SeriesStep is the length of one step of a Series.
 	SeriesStep = 10 * time.Second
+	// SeriesSpan is how long a Series and Timelines remember.
 	SeriesSpan = time.Hour
 
 	steps = int64(SeriesSpan / SeriesStep)

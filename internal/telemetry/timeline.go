@@ -141,7 +141,8 @@ func stateAfter(ev resilience.Event) string {
 // push adds a state and forgets those that no longer reach into the last hour.
 func (t *Timelines) push(layer resilience.Layer, key resilience.Key, x State) {
 	k := lineKey{layer, key}
-	line := append(t.lines[k], x)
+	line := t.lines[k]
+	line = append(line, x)
 	old := 0
 	for old < len(line)-1 && (line[old+1].At.Before(x.At.Add(-SeriesSpan)) || len(line)-old > maxStates) {
 		old++

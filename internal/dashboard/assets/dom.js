@@ -98,7 +98,7 @@ const shapes = {
   probe: ['M8 1 15 8 8 15 1 8Z', 'M5.6 8h4.8M8.6 6l2 2-2 2'],
   person: ['M2 1h12a1 1 0 0 1 1 1v12a1 1 0 0 1-1 1H2a1 1 0 0 1-1-1V2a1 1 0 0 1 1-1Z', 'M8 4.2v.1a1.3 1.3 0 1 1-.1 0M4.6 12c.3-2 1.6-3 3.4-3s3.1 1 3.4 3'],
   hand: ['M2 1h12a1 1 0 0 1 1 1v12a1 1 0 0 1-1 1H2a1 1 0 0 1-1-1V2a1 1 0 0 1 1-1Z', 'M6 5v6M10 5v6'],
-  lock: ['M3 7h10v8H3Z', 'M5 7V5a3 3 0 0 1 6 0v2'],
+  lock: ['M3 7h1.5V5a3.5 3.5 0 0 1 7 0v2H13v8H3ZM6.3 7h3.4V5a1.7 1.7 0 0 0-3.4 0Z', 'M8 10v2'],
 };
 
 /** A picture of a state. The words beside it say the same. */

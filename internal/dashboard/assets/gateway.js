@@ -27,40 +27,61 @@ export function render(live) {
     ['Waiting', `${count(m.waiting)} requests`],
     ['Version', m.version],
   ].map(([k, v]) => h('div', {}, h('dt', { text: k }), h('dd', {}, v))));
-  nodes(live, m.nodes || []);
+  nodes(live.get('nodes') || [], m.node_count || 0);
+  concurrency(m.concurrency || []);
   headroom(m.headroom || []);
 }
 
-function nodes(live, list) {
+function nodes(list, count) {
   $('nodes').hidden = !list.length;
-  keyed($('nodes').tBodies[0], list, (n) => n.id ?? n.name, () => h('tr', {}, h('th', { scope: 'row' }), h('td'), h('td')), (tr, n) => {
-    text(tr.cells[0], String(n.id ?? n.name) + (n.self ? ' (this one)' : ''));
-    fill(tr.cells[1], n.state ?? (n.stale ? 'stale' : 'ok'), (s) => chip(s === 'ok' || s === 'alive' ? { icon: 'ok', tone: 'ok' } : { icon: 'warn', tone: 'warn' }, s));
-    const at = n.last_contact ?? n.last_seen ?? n.seen_at;
-    text(tr.cells[2], at ? clock(at) : '–');
+  text($('nodes-more'), count > list.length ? `and ${count - list.length} more` : '');
+  keyed($('nodes').tBodies[0], list, (n) => n.id, () => h('tr', {}, h('th', { scope: 'row' }), h('td'), h('td')), (tr, n) => {
+    text(tr.cells[0], n.id + (n.self ? ' (this one)' : ''));
+    fill(tr.cells[1], n.stale, (stale) => (stale ? chip({ icon: 'warn', tone: 'warn' }, 'stale') : chip({ icon: 'ok', tone: 'ok' }, 'well')));
+    text(tr.cells[2], n.last_contact ? clock(n.last_contact) : '–');
   });
+}
+
+const gauge = () => {
+  const li = h('li');
+  li.name = h('span');
+  li.amount = h('span', { class: 'num' });
+  li.meter = h('meter', { min: 0, max: 1 });
+  li.more = h('span', { class: 'muted small' });
+  li.append(li.name, li.amount, li.meter, li.more);
+  return li;
+};
+
+function show(li, name, value, part, words, more) {
+  text(li.name, name);
+  text(li.amount, value);
+  li.meter.value = Math.max(0, Math.min(1, part));
+  attr(li.meter, 'aria-label', `${name}: ${words}`);
+  text(li.more, more);
 }
 
 /** Each bucket is one limit of an upstream: how much is left of how much, and when it is full again. */
 function headroom(list) {
   $('headroom-none').hidden = list.length > 0;
-  keyed($('headroom-list'), list, (b) => [b.provider, b.connection, b.model, b.bucket ?? b.name].join('/'), () => {
-    const li = h('li');
-    li.name = h('span');
-    li.value = h('span', { class: 'num' });
-    li.meter = h('meter', { min: 0, max: 1, low: 0.1, high: 0.3, optimum: 1 });
-    li.more = h('span', { class: 'muted small' });
-    li.append(li.name, li.value, li.meter, li.more);
+  keyed($('headroom-list'), list, (b) => [b.provider, b.connection, b.model, b.bucket].join('/'), () => {
+    const li = gauge();
+    Object.assign(li.meter, { low: 0.1, high: 0.3, optimum: 1 });
     return li;
   }, (li, b) => {
-    const known = b.limit > 0 && b.remaining !== null && b.remaining !== undefined;
-    const part = known ? Math.max(0, Math.min(1, b.remaining / b.limit)) : 0;
-    const name = [b.provider, b.connection, b.model].filter(Boolean).join('/') + ' ' + (b.bucket ?? b.name ?? '');
-    text(li.name, name);
-    text(li.value, known ? `${count(b.remaining)} of ${count(b.limit)}` : 'unknown');
-    li.meter.value = part;
-    attr(li.meter, 'aria-label', `${name}: ${known ? Math.round(part * 100) + '% left' : 'unknown'}`);
-    const at = b.reset_at ?? b.resets_at;
-    text(li.more, [b.stale && 'stale', at && `full at ${clock(at)}`].filter(Boolean).join(', '));
+    const part = b.limit > 0 ? b.remaining / b.limit : 0;
+    show(li, `${[b.provider, b.connection, b.model].filter(Boolean).join('/')} ${b.bucket}`, `${count(b.remaining)} of ${count(b.limit)} left`, part,
+      `${Math.round(part * 100)}% left`, b.reset_at ? `full at ${clock(b.reset_at)}` : '');
   });
+}
+
+/** The places of connections that take so many calls at once and no more. */
+function concurrency(list) {
+  const bounded = list.filter((c) => c.max_concurrent > 0);
+  $('places').hidden = !bounded.length;
+  keyed($('places-list'), bounded, (c) => c.provider + '/' + c.connection, () => {
+    const li = gauge();
+    Object.assign(li.meter, { low: 0.7, high: 0.95, optimum: 0 });
+    return li;
+  }, (li, c) => show(li, `${c.provider}/${c.connection}`, `${c.running} of ${c.max_concurrent} in use`, c.running / c.max_concurrent,
+    `${c.running} of ${c.max_concurrent} in use`, c.queued ? `${c.queued} wait for a place` : ''));
 }

@@ -127,7 +127,7 @@ function updateRow(tr, x) {
   attr(tr, 'class', 'tone-' + l.tone);
   fill(tr.state, [x.state, x.what, x.ladder], () => chip(l, x.what ? `breaker ${l.words}` : x.ladder ? 'model held back' : l.words));
   text(tr.name, nameOf(x));
-  text(tr.why, x.reason ?? (cause(x.kind) || '–'));
+  text(tr.why, x.state === 'excluded' ? x.reason || 'no reason was given' : cause(x.kind) || '–');
   text(tr.more, [
     x.models?.length && `only ${x.models.join(', ')}`,
     x.level > 0 && `level ${x.level}`,
