@@ -189,7 +189,7 @@ func readFile(name string) ([]Line, error) {
 	in := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		text, err := in.ReadBytes('\n')
-		if err == io.EOF { //nolint:errorlint // a file's own, never wrapped
+		if errors.Is(err, io.EOF) {
 			return lines, nil
 		}
 		if err != nil {

@@ -133,7 +133,7 @@ func (f *faults) failing(in classify.Input, late bool, pieces int, wait time.Dur
 
 // limited is the refusal of a rate limit that states how long to wait, in whole seconds.
 func (f *faults) limited(after time.Duration, up *route.Upstream, stream bool) *effect {
-	wait := max(time.Duration(math.Ceil(after.Seconds())), 1) * time.Second
+	wait := seconds(max(math.Ceil(after.Seconds()), 1))
 	return f.once("limited for "+wait.String(), up, stream, func() *effect {
 		in, ans := inputOf(up), record(lab.RateLimited(lab.RetryAfter(wait)), up.Model, stream)
 		in.Status, in.Header, in.Body = ans.status, ans.header, ans.body.Bytes()
