@@ -103,7 +103,7 @@ func Start(t *testing.T, setup Setup) *World {
 	if w.Router, err = route.New(cfg, w.Engine, nil); err != nil {
 		t.Fatal(err)
 	}
-	rules, err := classify.New()
+	rules, err := route.Classifier(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

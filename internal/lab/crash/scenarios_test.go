@@ -123,8 +123,7 @@ func scenarios() []scenario {
 			r.must(a.Status == 400 && strings.Contains(a.Body, "rejected by the content policy"), "status %d, %s", a.Status, a.Error)
 			r.must(r.first().Total() == 1, "the first was asked %d times", r.first().Total())
 			r.partly(r.second().Total() == 0, "another model was asked too")
-		}, defaults: want{part, part, "another model may well answer what this one's filter refuses (law R6)"},
-			options: want{part, part, "another model may well answer what this one's filter refuses (law R6)"}},
+		}, defaults: want{part, part, "another model may well answer what this one's filter refuses (law R6)"}},
 		{id: "S14", what: "cut, and the fallback takes no prefix", streamOnly: true, quick: true, alike: true, play: func(r *run) {
 			r.first().SetFault(lab.Sequence(lab.Cut(40, lab.CutFIN), lab.ServerError()))
 			r.second().SetFault(lab.NoPrefill())

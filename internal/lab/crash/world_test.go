@@ -24,12 +24,14 @@ combos:
 
 // options is for users who would rather pay for a second call than wait or be told of a failure.
 // No timeout before the first content is shorter than by default: what is slow is overtaken, not
-// given up. Both providers' models go on from the beginning of an answer, or so it says here.
+// given up. Both providers' models go on from the beginning of an answer, or so it says here. What
+// a content filter refuses is the client's to know, and no other model's to answer.
 var options = strings.NewReplacer(
 	"second/large]", "second/large], hedge: {after: 8s, budget: 5%}, recover: continue",
 	"models:", "prefill: plain, models:",
 ).Replace(defaults) + `
 relay: {patience_for: any, idle_timeout: 40s}
+error_rules: [{status: 400, code: content_policy_violation, scope: client, kind: content_policy}]
 `
 
 // run is one scenario under one configuration.
