@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -236,7 +237,7 @@ func (x *exchange) finish() {
 	s.Model, s.Route, s.Stream = x.Asked.Model, x.Route.Name, x.Asked.Stream
 	s.Attempts = x.handle.Records()
 	if s.Skipped == nil {
-		s.Skipped = append(x.unfit, x.handle.Passed(time.Now())...) // those of an answer
+		s.Skipped = slices.Concat(x.unfit, x.handle.Passed(time.Now())) // those of an answer
 	}
 	if x.rl.o.Observe != nil {
 		x.rl.o.Observe(*s)

@@ -16,7 +16,6 @@ type streams struct {
 	*upstreams
 	t    *testing.T
 	took map[string]time.Duration
-	now  time.Time
 }
 
 func (s *streams) request() string {
