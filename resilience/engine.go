@@ -25,6 +25,10 @@ type Options struct {
 	// Now is the clock. Defaults to time.Now. Times without a monotonic reading (a simulator's)
 	// are fine as long as they do not go back.
 	Now func() time.Time
+	// Random is where chance comes from, from 0 up to and without 1: for jitter and the spread of
+	// signs of life. It is called under the engine's lock. Defaults to rand.Float64 of math/rand/v2;
+	// a simulator's own makes its runs repeatable.
+	Random func() float64
 	// Logger reports what a person should know about the store. Defaults to slog.Default.
 	Logger *slog.Logger
 }
@@ -107,6 +111,9 @@ func New(o Options) (*Engine, error) {
 	def(&o.History, 1000)
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -303,7 +310,7 @@ func (e *Engine) random(p *Policy) float64 {
 	if p.Cooldown.Jitter == 0 {
 		return 0
 	}
-	return rand.Float64()
+	return e.opts.Random()
 }
 
 // Start loads the stored state and begins to write changes. It returns when the state is

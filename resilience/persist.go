@@ -32,6 +32,7 @@ type persistence struct {
 	stored  map[RecordID]struct{} // what the store may have
 	kick    chan struct{}
 	loaded  bool
+	swept   instant // by Sync
 	failing error
 	calling time.Time // since when a call of the store runs
 

@@ -227,13 +227,19 @@ func (e *Engine) leaseLoop(life context.Context) {
 			return
 		case <-s.leaseNow:
 		}
-		e.mu.Lock()
-		wants := s.wants
-		s.wants = nil
-		e.mu.Unlock()
-		for _, ids := range wants {
-			e.lease(life, ids)
-		}
+		e.leases(life)
+	}
+}
+
+// leases asks for the rights that are wanted just now.
+func (e *Engine) leases(life context.Context) {
+	s := e.share
+	e.mu.Lock()
+	wants := s.wants
+	s.wants = nil
+	e.mu.Unlock()
+	for _, ids := range wants {
+		e.lease(life, ids)
 	}
 }
 

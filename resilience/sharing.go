@@ -176,9 +176,13 @@ func (e *Engine) beatPause() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.share.connected {
-		return beatEvery*9/10 + rand.N(beatEvery/5)
+		return beatEvery*9/10 + e.upTo(beatEvery/5)
 	}
-	return beatEvery/4 + rand.N(beatEvery/2)
+	return beatEvery/4 + e.upTo(beatEvery/2)
+}
+
+func (e *Engine) upTo(d time.Duration) time.Duration {
+	return time.Duration(e.opts.Random() * float64(d))
 }
 
 // beat says that this node lives and, where it has missed something, catches up.

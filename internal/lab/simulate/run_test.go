@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"omniroute/internal/lab"
 )
 
@@ -103,6 +105,19 @@ func TestRepeatable(t *testing.T) {
 	}
 	if written("seed: 2\n") == first {
 		t.Error("another seed gives the same")
+	}
+}
+
+// Jitter is drawn from the seed like everything else.
+func TestRepeatableWithJitter(t *testing.T) {
+	t.Parallel()
+	limited := "\n  resilience: {cooldown: {jitter: 1}}\nlength: 1m\ntraffic: [{model: chat, rate: 20}]\nupstreams: {primary: {events: [{answer: \"429-no-hint\"}]}}\n"
+	first := play(t, limited).Exclusions
+	if len(first) == 0 {
+		t.Fatal("nothing was excluded")
+	}
+	if d := cmp.Diff(first, play(t, limited).Exclusions); d != "" {
+		t.Errorf("two runs of one seed differ:\n%s", d)
 	}
 }
 

@@ -99,7 +99,8 @@ func (w *world) clock() time.Time { return epoch.Add(w.now) }
 func (w *world) node(number uint64) (*node, error) {
 	n := &node{w: w, lobby: failover.NewLobby(), polling: -1}
 	var err error
-	n.engine, err = resilience.New(resilience.Options{Config: route.EngineConfig(w.file.cfg), Now: w.clock})
+	chance := rand.New(rand.NewPCG(w.file.Seed, 2<<32+number))
+	n.engine, err = resilience.New(resilience.Options{Config: route.EngineConfig(w.file.cfg), Now: w.clock, Random: chance.Float64})
 	if err != nil {
 		return nil, fmt.Errorf("%s: the configuration is not good: %w", w.file.path, err)
 	}
