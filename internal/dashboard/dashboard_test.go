@@ -43,10 +43,10 @@ type bench struct {
 	engine *resilience.Engine
 	cfg    atomic.Pointer[config.Config]
 	log    strings.Builder
-	t      *testing.T
+	t      testing.TB
 }
 
-func parse(t *testing.T, text string) *config.Config {
+func parse(t testing.TB, text string) *config.Config {
 	t.Helper()
 	cfg, _, err := config.Parse("omniroute.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
@@ -55,7 +55,7 @@ func parse(t *testing.T, text string) *config.Config {
 	return cfg
 }
 
-func newBench(t *testing.T, text string) *bench {
+func newBench(t testing.TB, text string) *bench {
 	t.Helper()
 	b := &bench{t: t}
 	cfg := parse(t, text)

@@ -124,6 +124,37 @@ func TestFailuresDoNotDrown(t *testing.T) {
 	}
 }
 
+// BenchmarkView makes a view of 200 connections, all out, and 1,000 requests, and what changed in it.
+func BenchmarkView(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("store: \"memory:\"\nproviders:\n")
+	for i := range 20 {
+		fmt.Fprintf(&text, "  p%d:\n    dialect: openai\n    base_url: https://p%d.example/v1\n    connections:\n", i, i)
+		for j := range 10 {
+			fmt.Fprintf(&text, "      - {id: c%d, api_key: k%d-%d}\n", j, i, j)
+		}
+	}
+	bench := newBench(b, text.String())
+	for i := range 20 {
+		for j := range 10 {
+			bench.engine.RecordFailure(resilience.Key{Provider: fmt.Sprint("p", i), Connection: fmt.Sprint("c", j), Model: "m"},
+				resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: time.Hour})
+		}
+	}
+	for i := range 1000 {
+		bench.o.Admin.Observe(telemetry.Story{ID: fmt.Sprint(i), At: time.Now(), Status: 200, Attempts: make([]failover.Record, 2)})
+	}
+	now := time.Now()
+	last, _ := bench.feed.latest(now)
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(bench.o.Pace)
+		v, _ := bench.feed.latest(now)
+		changeOf(last, v)
+		last = v
+	}
+}
+
 // events reads server-sent events: the name and the data of each.
 func events(body string) (out [][2]string) {
 	for block := range strings.SplitSeq(body, "\n\n") {

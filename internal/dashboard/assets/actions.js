@@ -55,6 +55,7 @@ let hiding = 0;
 /** Tells what was done, and how to take it back. */
 export function toast(words, undo) {
   text($('toast-text'), words);
+  text($('announce'), words); // what appears and speaks at once is not always heard
   $('toast-undo').hidden = !undo;
   $('toast-undo').onclick = async () => {
     try {
