@@ -34,12 +34,12 @@ func (w *where) client(c *cobra.Command) (*admin.Client, error) {
 	cfg, known, err := server.Find(w.file).Look()
 	switch {
 	case errors.Is(err, config.ErrNoKeys):
-		return admin.NewClient(usualAddress, token) // the demo's
+		return admin.NewClient(usualAddress, nil, token) // the demo's
 	case err != nil:
 		return nil, err
 	}
 	if known && !cfg.AdminToken.Empty() {
 		token = cfg.AdminToken
 	}
-	return admin.NewClient(cfg.Listen, token)
+	return admin.NewClient(cfg.Listen, cfg.TLS, token)
 }

@@ -19,7 +19,7 @@ func TestClient(t *testing.T) {
 	srv := httptest.NewServer(b)
 	defer srv.Close()
 	at := config.Address{Network: "tcp", Address: strings.TrimPrefix(srv.URL, "http://")}
-	byAddress, err := NewClient(at, config.NewSecret(token))
+	byAddress, err := NewClient(at, nil, config.NewSecret(token))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,12 +90,12 @@ func TestClientAddresses(t *testing.T) {
 		"127.0.0.1:20128": "http://127.0.0.1:20128", "0.0.0.0:80": "http://127.0.0.1:80", ":80": "http://127.0.0.1:80",
 		"[::]:80": "http://[::1]:80", "gateway.example:80": "http://gateway.example:80",
 	} {
-		c, err := NewClient(config.Address{Network: "tcp", Address: address}, config.Secret{})
+		c, err := NewClient(config.Address{Network: "tcp", Address: address}, nil, config.Secret{})
 		if err != nil || c.Address() != want {
 			t.Errorf("%s: %v %v, want %s", address, c, err, want)
 		}
 	}
-	if _, err := NewClient(config.Address{Network: "tcp", Address: "127.0.0.1:0"}, config.Secret{}); err == nil || !strings.Contains(err.Error(), "--url") {
+	if _, err := NewClient(config.Address{Network: "tcp", Address: "127.0.0.1:0"}, nil, config.Secret{}); err == nil || !strings.Contains(err.Error(), "--url") {
 		t.Errorf("port 0: %v", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestClientAddresses(t *testing.T) {
 func TestClientOnSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
-	c, err := NewClient(config.Address{Network: "unix", Address: path}, config.Secret{})
+	c, err := NewClient(config.Address{Network: "unix", Address: path}, nil, config.Secret{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,8 @@ var importedBy = map[string][]string{
 	"internal/dialect/dialecttest": {},
 	// A world for tests of the client API.
 	"internal/gateway/gatewaytest": {},
+	// Certificates for tests.
+	"internal/certtest": {},
 	// A real server for tests.
 	"internal/redistest": {},
 }

@@ -84,6 +84,7 @@ func (b *builder) listener(n *node) {
 		}
 		c.Listen = a
 	}
+	b.tls(n.get("tls"))
 	b.metrics(n.get("metrics_listen"))
 	keys := n.get("client_keys")
 	b.clients(keys)

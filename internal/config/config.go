@@ -21,6 +21,8 @@ type Config struct {
 
 	// Listen is the address for clients. Defaults to tcp 127.0.0.1:20128.
 	Listen Address
+	// TLS is nil where clients come without it.
+	TLS *TLS
 	// Metrics is an address of its own for /metrics. The zero Address means that it is on Listen.
 	Metrics Address
 	// ClientKeys are the keys that clients may present. Empty means that clients need none.

@@ -14,6 +14,10 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "Where clients connect: HOST:PORT, or unix:PATH. An address that other machines can reach needs client_keys and admin_token.",
 	},
 	{
+		key: "tls", spec: spec{kind: kindObject, fields: tlsFields},
+		doc: "Serve `listen` over TLS, HTTP/2 included. The files are read again when they change, without dropping a connection.",
+	},
+	{
 		key: "client_keys", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindSecret, alternative: &spec{kind: kindObject, fields: clientFields}}},
 		doc:     "The keys that clients may present, each as it is or as sha256: and 64 hex digits (`omniroute key` prints both), or a mapping that also says what its callers may ask for. Absent: clients need no key, which is for loopback listeners only.",
 		example: `["${OMNIROUTE_CLIENT_KEY}"]`,
@@ -66,6 +70,11 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "What refusals of your providers mean. They are asked before the built-in rules, in this order; the first that matches counts.",
 	},
 }}
+
+var tlsFields = []field{
+	{key: "cert", spec: spec{kind: kindString}, required: true, doc: "A PEM file with the certificate, and behind it those between it and a root; from the configuration's folder.", example: "/etc/omniroute/tls.crt"},
+	{key: "key", spec: spec{kind: kindFile}, required: true, doc: "A PEM file with its private key, without a password.", example: "/etc/omniroute/tls.key"},
+}
 
 var clientFields = []field{
 	{key: "key", spec: spec{kind: kindSecret}, required: true, doc: "The key, as it is or as sha256: and 64 hex digits.", example: `"${TEAM_KEY}"`},

@@ -3,8 +3,11 @@
 package server
 
 import (
+	"crypto/x509"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,20 +15,44 @@ import (
 	"testing"
 	"time"
 
+	"omniroute/internal/certtest"
 	"omniroute/internal/lab"
 	"omniroute/resilience"
 )
 
-// TestReloadsUnderLoad reloads fifty times while eight clients ask without a pause, with a file in
-// between that is refused: no request fails, no stream is cut, and what was known of a connection
-// before is still known, so that nobody calls it meanwhile.
+// TestReloadsUnderLoad reloads fifty times, and every time replaces the certificate, while eight clients ask without a
+// pause, half of them over a new connection each time, with a file in between that is refused: no request fails, no
+// stream is cut, and what was known of a connection before is still known, so that nobody calls it meanwhile.
 func TestReloadsUnderLoad(t *testing.T) {
 	t.Parallel()
 	p, base := upstream(t, func(o *lab.Options) {
 		o.Latency.Gap.Median = 2 * time.Millisecond
 		o.Text = func(lab.Prompt) string { return strings.Repeat("word ", 10) }
 	})
-	g := start(t, t.TempDir(), yaml(base, ""))
+	dir := t.TempDir()
+	roots := x509.NewCertPool()
+	const reloads = 50
+	pairs := make([][2][]byte, reloads+1) // made before, so that the clients know them all
+	for i := range pairs {
+		pairs[i][0], pairs[i][1] = certtest.Pair(t, int64(i+1))
+		roots.AppendCertsFromPEM(pairs[i][0])
+	}
+	rotate := func(i int) {
+		for j, name := range []string{"tls.crt", "tls.key"} {
+			if err := os.WriteFile(filepath.Join(dir, name+".new"), pairs[i][j], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(filepath.Join(dir, name+".new"), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rotate(0)
+	const withTLS = "tls: {cert: tls.crt, key: tls.key}\n"
+	g := start(t, dir, yaml(base, withTLS))
+	g.client = overTLS(roots, false)
+	fresh := *g
+	fresh.client = overTLS(roots, true)
 	p.SetScript(lab.Phase{Match: lab.OnConnection("main"), Fault: lab.RateLimited(lab.RetryAfter(5 * time.Minute))})
 	if code, text := g.chat("chat"); code != 200 {
 		t.Fatalf("%d %s", code, text)
@@ -41,7 +68,10 @@ func TestReloadsUnderLoad(t *testing.T) {
 	var clients sync.WaitGroup
 	for i := range 8 {
 		clients.Go(func() {
-			streamed := i%2 == 0
+			streamed, by := i%2 == 0, g
+			if i < 4 {
+				by = &fresh
+			}
 			for {
 				select {
 				case <-over:
@@ -49,7 +79,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 				default:
 				}
 				asked.Add(1)
-				resp, err := g.request("POST", "/v1/chat/completions", chatBody("chat", streamed))
+				resp, err := by.request("POST", "/v1/chat/completions", chatBody("chat", streamed))
 				if err != nil {
 					t.Errorf("request failed: %v", err)
 					return
@@ -66,17 +96,17 @@ func TestReloadsUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	const reloads = 50
 	for i := range reloads {
 		<-answered // requests come between reloads, and go on over them
 		if i == reloads/2 {
-			write(t, g.file, yaml(base, "relay: {max_attempts: none}\n"))
+			write(t, g.file, yaml(base, withTLS+"relay: {max_attempts: none}\n"))
 			if err := g.Reload(); err == nil {
 				t.Error("a bad file is taken")
 			}
 			<-answered
 		}
-		write(t, g.file, yaml(base, fmt.Sprintf("  extra-%d: {targets: [acme/large]}\nrelay: {max_attempts: %d}\n", i, 2+i%5)))
+		write(t, g.file, yaml(base, fmt.Sprintf("  extra-%d: {targets: [acme/large]}\nrelay: {max_attempts: %d}\n", i, 2+i%5)+withTLS))
+		rotate(i + 1)
 		if err := g.Reload(); err != nil {
 			t.Errorf("reload %d: %v", i, err)
 		}
@@ -86,6 +116,9 @@ func TestReloadsUnderLoad(t *testing.T) {
 	}
 	close(over)
 	clients.Wait()
+	if n := g.cert.current.Load().Leaf.SerialNumber.Int64(); n != reloads+1 {
+		t.Errorf("certificate %d of %d is shown in the end", n, reloads+1)
+	}
 
 	after := g.status().Providers[0].Connections[0]
 	if after.State != before.State || !after.RateLimitedUntil.Equal(before.RateLimitedUntil.Time) || after.BackoffLevel != before.BackoffLevel {

@@ -3,11 +3,14 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +53,7 @@ type Main struct {
 	served   chan struct{}
 	cut      context.CancelCauseFunc // ends what still runs
 	scrapes  *scrapes                // nil when /metrics is on listener
+	cert     *certificate            // nil where clients come without TLS
 
 	store     keptStore
 	engine    *resilience.Engine
@@ -106,6 +110,11 @@ func (m *Main) Start(ctx context.Context) (err error) {
 	if m.listener, err = listen(cfg.Listen, "listen"); err != nil {
 		return err
 	}
+	if cfg.TLS != nil {
+		if m.cert, err = newCertificate(*cfg.TLS, m.log); err != nil {
+			return errors.Join(err, m.listener.Close())
+		}
+	}
 	m.serve()
 	defer func() {
 		if err != nil {
@@ -124,7 +133,7 @@ func (m *Main) Start(ctx context.Context) (err error) {
 		return err
 	}
 	if m.o.Source.Path != "" {
-		if m.watch, err = watch(m.o.Source.Path, sum, m.log, func() { _ = m.Reload() }); err != nil {
+		if m.watch, err = watch("configuration", m.o.Source.Path, sum, m.log, func() { _ = m.Reload() }); err != nil {
 			m.log.Warn("the configuration file cannot be watched; send SIGHUP after a change", "error", err)
 		}
 	}
@@ -160,8 +169,13 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		}
 	}
 	m.runner = failover.NewRunner(m.engine)
+	var ends func() time.Time
+	if m.cert != nil {
+		ends = m.cert.ends
+	}
 	m.metrics = telemetry.New(telemetry.Options{
-		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
+		CertificateEnds: ends,
+		Engine:          m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
 		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
 		Places: func(f func(resilience.Key, *failover.Places)) {
 			if r := m.router.Load(); r != nil {
@@ -200,11 +214,16 @@ func (m *Main) serve() {
 	m.http = &http.Server{
 		Handler: m, BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: m.o.headerTime, IdleTimeout: m.o.idleTime, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
+		ErrorLog: log.New(handshakes{m.log}, "", 0),
+	}
+	serve := func() error { return m.http.Serve(m.listener) }
+	if m.cert != nil {
+		m.http.TLSConfig = &tls.Config{GetCertificate: m.cert.get, MinVersion: tls.VersionTLS12}
+		serve = func() error { return m.http.ServeTLS(m.listener, "", "") }
 	}
 	go func() {
 		defer close(m.served)
-		if err := m.http.Serve(m.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			m.log.Error("the listener has failed; no new connection can come", "error", err)
 		}
 	}()
@@ -214,7 +233,13 @@ func (m *Main) serve() {
 func (m *Main) Addr() net.Addr { return m.listener.Addr() }
 
 // URL is the gateway's address for this machine: "http://127.0.0.1:20128", or "unix:PATH".
-func (m *Main) URL() string { return urlOf(m.reach, m.listener) }
+func (m *Main) URL() string {
+	at := urlOf(m.reach, m.listener)
+	if rest, ok := strings.CutPrefix(at, "http:"); ok && m.cert != nil {
+		at = "https:" + rest
+	}
+	return at
+}
 
 // MetricsURL is the address of /metrics for this machine, without that path.
 func (m *Main) MetricsURL() string {

@@ -44,6 +44,11 @@ func (m *Main) reload() error {
 	if err != nil {
 		return err
 	}
+	if m.cert != nil && cfg.TLS != nil {
+		if err := m.cert.use(*cfg.TLS); err != nil {
+			return err
+		}
+	}
 	old := m.router.Load()
 	if err := m.engine.Configure(route.EngineConfig(cfg)); err != nil {
 		return fmt.Errorf("the engine refuses the configuration: %w", err)
@@ -85,6 +90,9 @@ func (m *Main) needRestart(cfg *config.Config) []string {
 	var keys []string
 	if cfg.Listen != m.reach {
 		keys = append(keys, "listen")
+	}
+	if (cfg.TLS != nil) != (m.cert != nil) {
+		keys = append(keys, "tls")
 	}
 	if cfg.Metrics != m.apart {
 		keys = append(keys, "metrics_listen")

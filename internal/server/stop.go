@@ -104,6 +104,9 @@ func (m *Main) abandon(polite bool) error {
 	case <-ctx.Done():
 		errs = append(errs, errors.New("requests go on although they were cut; this is a bug"))
 	}
+	if m.cert != nil {
+		m.cert.stop()
+	}
 	if m.scrapes != nil {
 		m.scrapes.stop(ctx)
 	}

@@ -26,7 +26,8 @@ type watcher struct {
 }
 
 // watch begins to watch. last identifies the content that is in force.
-func watch(path string, last []byte, log *slog.Logger, changed func()) (*watcher, error) {
+// what names it in the log.
+func watch(what, path string, last []byte, log *slog.Logger, changed func()) (*watcher, error) {
 	fs, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func watch(path string, last []byte, log *slog.Logger, changed func()) (*watcher
 				if !ok {
 					return
 				}
-				log.Warn("the configuration file may have changed unseen; send SIGHUP if it has", "error", err)
+				log.Warn("the "+what+" file may have changed unseen; send SIGHUP if it has", "error", err)
 			case <-quiet.C:
 				names = namesOf(path) // a link may lead elsewhere now
 				sum, err := sumOf(path)
@@ -61,7 +62,7 @@ func watch(path string, last []byte, log *slog.Logger, changed func()) (*watcher
 				case err != nil:
 					// It may come back; nothing can be loaded meanwhile.
 					if !missing {
-						log.Warn("the configuration file is gone or cannot be read; the old configuration stays in force", "error", err)
+						log.Warn("the "+what+" file is gone or cannot be read; the old "+what+" stays in force", "error", err)
 					}
 				case !bytes.Equal(sum, last):
 					last = sum

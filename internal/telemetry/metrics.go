@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -28,6 +29,8 @@ type Options struct {
 	Panics  func() int64
 	// Places calls its argument with the places of each connection. Without it their metrics are left out.
 	Places func(func(connection resilience.Key, p *failover.Places))
+	// CertificateEnds returns when the listener's certificate ends. Without it the metric is left out.
+	CertificateEnds func() time.Time
 	// Logger is told of scrapes that fail. Defaults to slog.Default.
 	Logger *slog.Logger
 }
@@ -76,6 +79,11 @@ func New(o Options) *Metrics {
 	}
 	if o.Places != nil {
 		m.registry.MustRegister(newPlaces(o.Places))
+	}
+	if o.CertificateEnds != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "omniroute_certificate_end_timestamp_seconds", Help: "When the listener's certificate ends, as a Unix time.",
+		}, func() float64 { return float64(o.CertificateEnds().Unix()) }))
 	}
 	if o.Panics != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
