@@ -168,19 +168,29 @@ func (g *Gateway) panicked(w http.ResponseWriter, r *http.Request, p any) {
 }
 
 // generate relays every POST that names a model.
+//
+// The goroutine of a stream spends its life below here and keeps a stack for all of it, so that nothing
+// but what the relay needs is on it.
 func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
+	if q := g.accept(w, r); q != nil {
+		g.relay.Serve(w, r, q)
+	}
+}
+
+// accept reads what a request asks for. It returns nil where it has answered with an error.
+func (g *Gateway) accept(w http.ResponseWriter, r *http.Request) *relay.Request {
 	router := g.o.Router()
 	body, report := readBody(w, r, router.Config().MaxBody)
 	if report != nil {
 		g.fail(w, r, report)
-		return
+		return nil
 	}
 	d := dialectOf(r)
 	asked, err := read(d, r, body.B)
 	if err != nil {
 		body.Release()
 		g.fail(w, r, refusal(err))
-		return
+		return nil
 	}
 	name, pinned := asked.Model, resilience.Key{}
 	if d == response {
@@ -190,12 +200,12 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		body.Release()
 		g.fail(w, r, refusal(err))
-		return
+		return nil
 	}
-	g.relay.Serve(w, r, &relay.Request{
+	return &relay.Request{
 		ID: idOf(w), Route: to, Dialect: d, Asked: asked, Body: body, Pinned: pinned, Barred: barred, Caller: caller(r),
 		Session: sessionOf(r, &router.Config().Affinity, body.B),
-	})
+	}
 }
 
 // cleanPath bounds what an error repeats of a path.

@@ -12,47 +12,60 @@ import (
 // ServeHTTP sends a request to the API that it is for. While the state is being loaded requests
 // wait, but for those that ask whether it is.
 func (m *Main) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
-	select {
-	case <-m.loaded:
-	default:
-		switch path {
-		case "/healthz":
-			writePlain(w, http.StatusOK, `{"status":"ok"}`)
-			return
-		case "/readyz":
-			writeLoading(w)
-			return
-		}
-		select {
-		case <-m.loaded:
-		case <-r.Context().Done():
-			if context.Cause(r.Context()) != relay.ErrShuttingDown { //nolint:errorlint // our own value, never wrapped
-				return // the client has left
-			}
-			writePlain(w, http.StatusServiceUnavailable, `{"status":"`+errDraining.Error()+`"}`)
-			return
-		}
-	}
-	if path == "/healthz" || path == "/readyz" || path == "/admin" || strings.HasPrefix(path, "/admin/") {
-		m.admin.ServeHTTP(w, r)
-		return
-	}
-	if path == "/dashboard" || strings.HasPrefix(path, "/dashboard/") {
-		m.dashboard.ServeHTTP(w, r)
-		return
-	}
-	if path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		if m.scrapes != nil {
-			writePlain(w, http.StatusNotFound, `{"error":"metrics have an address of their own here (metrics_listen)"}`)
-			return
-		}
-		m.metrics.Handler().ServeHTTP(w, r)
+	if m.early(w, r) || m.own(w, r) {
 		return
 	}
 	m.requests.enter()
 	defer m.requests.leave()
 	m.gateway.ServeHTTP(w, r)
+}
+
+// early holds a request until the state is loaded, and reports whether it has answered it instead.
+func (m *Main) early(w http.ResponseWriter, r *http.Request) bool {
+	select {
+	case <-m.loaded:
+	default:
+		switch r.URL.Path {
+		case "/healthz":
+			writePlain(w, http.StatusOK, `{"status":"ok"}`)
+			return true
+		case "/readyz":
+			writeLoading(w)
+			return true
+		}
+		select {
+		case <-m.loaded:
+		case <-r.Context().Done():
+			if context.Cause(r.Context()) != relay.ErrShuttingDown { //nolint:errorlint // our own value, never wrapped
+				return true // the client has left
+			}
+			writePlain(w, http.StatusServiceUnavailable, `{"status":"`+errDraining.Error()+`"}`)
+			return true
+		}
+	}
+	return false
+}
+
+// own answers what is not for the client API, and reports whether it was that.
+func (m *Main) own(w http.ResponseWriter, r *http.Request) bool {
+	path := r.URL.Path
+	if path == "/healthz" || path == "/readyz" || path == "/admin" || strings.HasPrefix(path, "/admin/") {
+		m.admin.ServeHTTP(w, r)
+		return true
+	}
+	if path == "/dashboard" || strings.HasPrefix(path, "/dashboard/") {
+		m.dashboard.ServeHTTP(w, r)
+		return true
+	}
+	if path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		if m.scrapes != nil {
+			writePlain(w, http.StatusNotFound, `{"error":"metrics have an address of their own here (metrics_listen)"}`)
+			return true
+		}
+		m.metrics.Handler().ServeHTTP(w, r)
+		return true
+	}
+	return false
 }
 
 func writeLoading(w http.ResponseWriter) {
