@@ -22,7 +22,7 @@ GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check unit e2e cases crash fmt fmt-check vet lint fuzz bench bench-micro image-check tidy-check clean
+.PHONY: help build demo test check unit e2e cases crash fmt fmt-check vet lint fuzz bench bench-micro fleet-table image-check tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ bench: build ## measure engine and gateway beside their references, some minutes
 	cd e2e && $(GO) test -run '^$$' -bench 'Admit|Decide' -benchmem -cpu 1,2 ./bench/...
 	$(GO) test -run '^$$' -bench Decide -benchmem ./internal/route
 	$(BIN)/omnibench run -binary $(BIN)/omniroute -rows '$(ROWS)'
+
+fleet-table: ## write the table of docs/cluster.md: what a fleet wastes in an outage
+	$(GO) test ./internal/lab/fleet -run Table -update -timeout 20m -v
 
 bench-micro: ## run the Go benchmarks, and other breakers beside ours; BENCH=regexp COUNT=n
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...

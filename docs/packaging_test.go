@@ -48,6 +48,29 @@ func TestSampleConfiguration(t *testing.T) {
 	}
 }
 
+// TestClusterFiles compares the configuration of compose-cluster.yaml with the image's: only the
+// store differs, and it is the server that the composition starts.
+func TestClusterFiles(t *testing.T) {
+	t.Parallel()
+	image := strings.Split(read(t, "packaging/omniroute.yaml"), "\n")
+	cluster := strings.Split(read(t, "packaging/omniroute-cluster.yaml"), "\n")
+	var differ []string
+	for i := range min(len(image), len(cluster)) {
+		if image[i] != cluster[i] && !strings.HasPrefix(image[i], "#") {
+			differ = append(differ, cluster[i])
+		}
+	}
+	if len(image) != len(cluster) || len(differ) != 1 || differ[0] != "store: redis://valkey:6379/0" {
+		t.Errorf("the two configurations differ in %q", differ)
+	}
+	if text := read(t, "packaging/compose-cluster.yaml"); !strings.Contains(text, "./omniroute-cluster.yaml:/etc/omniroute/omniroute.yaml:ro") || !strings.Contains(text, "\n  valkey:\n") {
+		t.Error("compose-cluster.yaml starts something else")
+	}
+	if _, _, err := config.Parse("omniroute.yaml", []byte(strings.Join(cluster, "\n")), everySet); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestEnvironmentExample compares the variables of the configuration with those to fill in.
 func TestEnvironmentExample(t *testing.T) {
 	t.Parallel()

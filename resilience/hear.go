@@ -21,6 +21,11 @@ func (e *Engine) hearNews(n News) {
 		kick(s.beatNow) // something was missed
 	}
 	now := e.now()
+	for _, id := range n.Taken {
+		if s.rights[id] == nil {
+			s.rights[id] = &right{until: now + takenFor}
+		}
+	}
 	for _, id := range n.Freed {
 		r := s.rights[id]
 		if r == nil || r.mine || r.asked {
@@ -28,7 +33,7 @@ func (e *Engine) hearNews(n News) {
 		}
 		delete(s.rights, id)
 		e.opened(id.Key.Provider)
-		if undecided := !slices.ContainsFunc(n.Gates, func(k Known) bool { return k.Gate == id }); undecided && now < r.until {
+		if undecided := !slices.ContainsFunc(n.Gates, func(k Known) bool { return k.Gate == id }); undecided && r.group != nil && now < r.until {
 			s.want(r.group) // a request was refused for it a moment ago
 		}
 	}

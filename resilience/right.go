@@ -12,9 +12,14 @@ const (
 	idleRight = 3 * time.Second
 	// idleFor bounds the renewals.
 	idleFor = 10 * time.Minute
+	// takenFor is how long nobody asks for a right that was just given to another node: most probes
+	// are over by then.
+	takenFor = 1500 * time.Millisecond
 	// askAgain is how soon a refused right is asked for again, if a request wants it and nobody says
 	// that it is free.
-	askAgain = time.Second
+	askAgain = 10 * time.Second
+	// handOverAfter is how long a right is kept for this node's own next request though others want it.
+	handOverAfter = time.Second
 	// guarded marks the lease of a permit that was given under a right.
 	guarded = 1 << 63
 )
@@ -28,6 +33,7 @@ type right struct {
 	until  instant    // ours: when it ends; another's: when to ask again
 	since  instant    // ours: when it was given
 	probes int        // ours: probes in flight under it
+	wanted bool       // ours: by another node
 	group  []RecordID // another's: what was asked for with it
 }
 
@@ -83,6 +89,16 @@ func (s *sharing) unclaimed(t *Target, answers [4]answer, now instant) (ids []Re
 		}
 	}
 	return ids
+}
+
+// elsewhere reports whether another node probes one of the gates, or a right to it is asked for.
+func (s *sharing) elsewhere(t *Target, answers [4]answer, now instant) bool {
+	for i, id := range t.ids() {
+		if answers[i].verdict != free && s.right(id, t.dom.policy.Breaker.ProbeLease, now) == rightHeld {
+			return true
+		}
+	}
+	return false
 }
 
 // want asks for rights in the background.
@@ -179,10 +195,15 @@ func (s *sharing) forget(lease uint64) {
 	}
 }
 
-// handOver gives back a right that no request here has used, since another node wants it.
+// handOver gives back a right that no request here has used for a while, since another node wants it.
 func (s *sharing) handOver(id RecordID, now instant) {
-	if r := s.rights[id]; r != nil && r.mine && !r.asked && r.probes == 0 {
+	r := s.rights[id]
+	switch {
+	case r == nil || !r.mine:
+	case !r.asked && r.probes == 0 && now-r.since >= handOverAfter:
 		s.giveBack(id, r)
+	default:
+		r.wanted = true // the next beat looks again
 	}
 }
 
@@ -198,7 +219,7 @@ func (e *Engine) keepRights(now instant) (keep []Held) {
 		switch {
 		case r.probes > 0:
 			keep = append(keep, Held{id, r.token, r.until - now})
-		case !g.excluded || now-r.since > idleFor:
+		case !g.excluded, now-r.since > idleFor, r.wanted && now-r.since >= handOverAfter:
 			s.giveBack(id, r)
 		default:
 			keep = append(keep, Held{id, r.token, e.rightFor(id)})

@@ -117,3 +117,31 @@ func TestK2EarlyProbesAndRechecks(t *testing.T) {
 		}
 	})
 }
+
+// A last resort is one in the cluster, like a probe.
+func TestK2LastResort(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 5 * time.Minute})
+		time.Sleep(soon)
+		try := func(i int) (resilience.Permit, error) { return f.all[i].Target(key).AcquireLastResort() }
+		if _, err := try(0); err == nil {
+			t.Fatal("let through without a lease")
+		}
+		time.Sleep(soon)
+		p, err := try(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			if _, err := try(i % 2); err == nil {
+				t.Fatal("two at once")
+			}
+			time.Sleep(soon)
+		}
+		p.FirstContent()
+		p.Success()
+		time.Sleep(soon)
+		f.out(false)
+	})
+}

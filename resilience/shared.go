@@ -118,6 +118,7 @@ type News struct {
 	// From and To are the revisions before and after; equal when only leases have moved.
 	From, To int64
 	Gates    []Known
-	Freed    []RecordID // leases that have ended
+	Taken    []RecordID // leases that were given out
+	Freed    []RecordID // leases that were given back
 	Wanted   []RecordID // leases that another node asks for
 }

@@ -224,9 +224,11 @@ func (e *Engine) admit(t *Target, how admission) (Permit, error) {
 	if kind == refused && !overruled {
 		return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
 	}
-	// A last resort is each node's own: nobody has time to ask the others.
-	lent := kind != free && !overruled && e.share.active()
+	lent := kind != free && e.share.active()
 	if lent {
+		if overruled && e.share.elsewhere(t, answers, now) {
+			return Permit{}, &ExcludedError{Key: t.key, Exclusion: x}
+		}
 		if ids := e.share.unclaimed(t, answers, now); ids != nil {
 			e.share.want(ids) // nobody waits for the network: until it has answered, somebody probes
 			x, _, _ = t.decide(how == alone, clock)

@@ -91,7 +91,7 @@ func (h *Hub) spread(n resilience.News) {
 	n.Life, n.To = h.name(), h.revision
 	if len(n.Gates) == 0 {
 		n.From = n.To
-		if len(n.Freed)+len(n.Wanted) == 0 {
+		if len(n.Taken)+len(n.Freed)+len(n.Wanted) == 0 {
 			return
 		}
 	}
@@ -205,7 +205,7 @@ func (h *Hub) lend(ids []resilience.RecordID, d time.Duration, node string) (g r
 	}
 	if g.Wait == 0 {
 		h.token++
-		g.Token = h.token
+		g.Token, n.Taken = h.token, ids
 		for _, id := range ids {
 			h.leases[id] = lease{node, g.Token, now.Add(d)}
 		}

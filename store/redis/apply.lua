@@ -24,5 +24,5 @@ for at = 3, #ARGV - 1, 2 do
   end
 end
 if rev > from then written() end
-spread(from, changed, {}, {})
+spread(from, changed, {}, {}, {})
 return {life}

@@ -41,8 +41,8 @@ local function forget()
 end
 
 -- spread tells everybody who listens.
-local function spread(from, changed, freed, wanted)
-  if #changed + #freed + #wanted == 0 then return end
+local function spread(from, changed, taken, freed, wanted)
+  if #changed + #taken + #freed + #wanted == 0 then return end
   if #changed > 1000 then
     -- Too much for a message: who hears of a revision that it does not have asks for what it is.
     from, changed = rev, {}
@@ -52,7 +52,7 @@ local function spread(from, changed, freed, wanted)
   put(life)
   put(num(from))
   put(num(rev))
-  for _, list in ipairs({changed, freed, wanted}) do
+  for _, list in ipairs({changed, taken, freed, wanted}) do
     put(num(#list))
     for _, s in ipairs(list) do put(s) end
   end

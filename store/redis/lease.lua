@@ -19,14 +19,17 @@ for i = 6, #ARGV do
   end
 end
 if wait > 0 then
-  spread(rev, {}, {}, wanted)
+  spread(rev, {}, {}, {}, wanted)
   return {'0', num(wait)}
 end
 -- Never below one of before, even where the store began anew: the clock is ahead of it.
 local token = math.max(last + 1, us)
 redis.call('HSET', meta, 'token', wide(token))
+local taken = {}
 for i = 6, #ARGV do
+  taken[#taken + 1] = ARGV[i]
   redis.call('HSET', leases, ARGV[i], wide(token) .. ' ' .. wide(ms + tonumber(ARGV[5])) .. ' ' .. ARGV[3])
 end
 redis.call('PEXPIRE', leases, '86400000')
+spread(rev, {}, taken, {}, {})
 return {wide(token), '0'}

@@ -33,5 +33,5 @@ while at < #ARGV do
 end
 if ARGV[4] == '1' then redis.call('ZREM', nodes, ARGV[3]) end
 if rev > from then written() end
-spread(from, changed, freed, {})
+spread(from, changed, {}, freed, {})
 return {life, fenced}

@@ -81,7 +81,7 @@ func FuzzGateText(f *testing.F) {
 
 // What comes from the network never panics, and a view that is read is written as it was.
 func FuzzNews(f *testing.F) {
-	f.Add("2:ab1:11:21:24:2/pp38:C 0000000000000001 00000000000000000091:01:0")
+	f.Add("2:ab1:11:21:24:2/pp38:C 0000000000000001 00000000000000000091:01:01:0")
 	f.Add("C 0000000000000001 0000000000000000009\nF 0000000000000002 0000000000000000007 000001 03 {}")
 	f.Fuzz(func(t *testing.T, s string) {
 		_, _ = parseNews(s)

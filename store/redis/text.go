@@ -121,7 +121,7 @@ func gatesOf(texts []string) (ids []resilience.RecordID) {
 func parseNews(s string) (n resilience.News, err error) {
 	r := reader{rest: s}
 	n.Life, n.From, n.To = r.text(), r.number(), r.number()
-	lists := [3][]string{}
+	lists := [4][]string{}
 	for i := range lists {
 		for range r.number() {
 			if r.err != nil {
@@ -130,7 +130,7 @@ func parseNews(s string) (n resilience.News, err error) {
 			lists[i] = append(lists[i], r.text())
 		}
 	}
-	n.Gates, n.Freed, n.Wanted = known(lists[0]), gatesOf(lists[1]), gatesOf(lists[2])
+	n.Gates, n.Taken, n.Freed, n.Wanted = known(lists[0]), gatesOf(lists[1]), gatesOf(lists[2]), gatesOf(lists[3])
 	return n, r.err
 }
 

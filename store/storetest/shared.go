@@ -188,6 +188,9 @@ func checkNews(t *testing.T, f Fleet) {
 		at = n.To
 	}
 	g := must[resilience.Grant](t)(one.Lease(t.Context(), []resilience.RecordID{gate("a")}, aLongTime))
+	if n := next(t, news); !slices.Equal(n.Taken, []resilience.RecordID{gate("a")}) || n.From != n.To {
+		t.Errorf("taken: %+v", n)
+	}
 	must[resilience.Grant](t)(two.Lease(t.Context(), []resilience.RecordID{gate("a"), gate("b")}, aLongTime))
 	if n := next(t, news); !slices.Equal(n.Wanted, []resilience.RecordID{gate("a")}) || n.From != n.To {
 		t.Errorf("wanted: %+v", n)
