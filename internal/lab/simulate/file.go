@@ -33,6 +33,10 @@ type File struct {
 	Upstreams map[string]Upstream `yaml:"upstreams"`
 	// Nodes is how many gateways there are, each with an equal part of the traffic. Defaults to 1.
 	Nodes int `yaml:"nodes"`
+	// Shared lets the nodes share what they know, as they do through a shared store; Propagation is
+	// how often each hears of the others, 200ms by default.
+	Shared      bool     `yaml:"shared"`
+	Propagation Duration `yaml:"propagation"`
 
 	path string
 	src  []byte
@@ -90,6 +94,8 @@ type Limit struct {
 	// Requests is how many are taken in a window of Every, which defaults to a minute.
 	Requests int      `yaml:"requests"`
 	Every    Duration `yaml:"every"`
+	// Headers tells what is left of it in the headers of every answer.
+	Headers bool `yaml:"headers"`
 	// Answer is the fault beyond it. Defaults to 429 with the time until the window's end.
 	Answer string `yaml:"answer"`
 	// Connection and Model narrow it; empty means all.

@@ -1,9 +1,11 @@
 package simulate
 
 import (
+	"net/http"
 	"time"
 
 	"omniroute/failover"
+	"omniroute/internal/headroom"
 	"omniroute/internal/route"
 	"omniroute/resilience"
 )
@@ -114,9 +116,15 @@ func (f *flight) dispatch(a *failover.Attempt) {
 	w, key := f.w, a.Target.Key()
 	up := a.Target.Data.(*route.Upstream)
 	x := w.providers[key.Provider].receive(up, key, f.stream, f.output, w.now)
+	reserved, _ := a.Reserved().(*headroom.Reservation)
 	w.tally.dispatched(key, w.now)
 	tell := func(after time.Duration, t failover.EventType, v resilience.Verdict, status int) {
-		w.at(w.now+after, func() { f.tell(a, failover.Event{Type: t, Attempt: a.ID, Verdict: v, Status: status}) })
+		w.at(w.now+after, func() {
+			if reserved != nil && !f.over {
+				f.note(reserved, t, x.header, v)
+			}
+			f.tell(a, failover.Event{Type: t, Attempt: a.ID, Verdict: v, Status: status})
+		})
 	}
 	took := x.first
 	switch {
@@ -147,6 +155,16 @@ func (f *flight) dispatch(a *failover.Attempt) {
 	}
 	if a.HedgeAfter > 0 && a.HedgeAfter < took {
 		tell(a.HedgeAfter, failover.Slow, resilience.Verdict{}, 0)
+	}
+}
+
+// note tells the target's meter what an answer's headers and its usage say.
+func (f *flight) note(r *headroom.Reservation, t failover.EventType, h http.Header, v resilience.Verdict) {
+	switch {
+	case (t == failover.Content || t == failover.Failed) && h != nil:
+		r.Heard(h, f.w.clock())
+	case t == failover.Ended && v.Scope == resilience.ScopeNone:
+		r.Used(int64(f.prompt), int64(f.output))
 	}
 }
 

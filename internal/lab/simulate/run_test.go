@@ -174,6 +174,39 @@ upstreams: {primary: {limits: [{requests: 100, every: 24h}]}}
 	}
 }
 
+// Where headers tell what is left, no account is asked beyond its limit.
+func TestHeadroom(t *testing.T) {
+	t.Parallel()
+	r := play(t, `
+length: 10m
+traffic: [{model: chat, rate: 2, arrivals: even}]
+upstreams: {primary: {limits: [{requests: 30, every: 1m, headers: true}]}}
+`)
+	if r.Perfect != 1 || r.Wasted != 0 {
+		t.Errorf("%v answered, %d attempts wasted: %+v", r.Perfect, r.Wasted, r.Targets)
+	}
+	if a, b := r.target("primary/a/m").Answered, r.target("primary/b/m").Answered; a < 250 || b < 250 {
+		t.Errorf("the accounts answered %d and %d, want some 30 a minute each", a, b)
+	}
+}
+
+// Nodes that share what they know waste in an outage about what one wastes.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	wasted := func(more string) int {
+		r := play(t, strings.Replace(outage, "rate: 20", "rate: 100", 1)+more)
+		if r.Perfect != 1 {
+			t.Errorf("%v answered", r.Perfect)
+		}
+		return r.Wasted
+	}
+	one, apart, shared := wasted(""), wasted("nodes: 10\n"), wasted("nodes: 10\nshared: true\n")
+	t.Logf("one node wastes %d attempts, ten %d, ten that share %d", one, apart, shared)
+	if apart < 4*one || shared > 2*one {
+		t.Errorf("one node wastes %d attempts, ten %d, ten that share %d", one, apart, shared)
+	}
+}
+
 func TestClientsThatLeave(t *testing.T) {
 	t.Parallel()
 	r := play(t, `
@@ -242,6 +275,9 @@ func TestMistakes(t *testing.T) {
 		"above the bound":          strings.Replace(good, "rate: 1}", "rate: 9000000}", 1),
 		"neither random nor even":  strings.Replace(good, "rate: 1}", "rate: 1, arrivals: odd}", 1),
 		"share":                    strings.Replace(good, "rate: 1}", "rate: 1, stream: 2}", 1),
+		"nobody to share with":     good + "shared: true\n",
+		"add shared: true":         good + "nodes: 2\npropagation: 1s\n",
+		"from 10ms":                good + "nodes: 2\nshared: true\npropagation: 1ms\n",
 		"none of connection":       good + "upstreams: {primary: {limits: [{requests: 1, per: planet}]}}\n",
 		"configuration is not goo": strings.Replace(good, "dialect: openai", "dialect: klingon", 1),
 	} {

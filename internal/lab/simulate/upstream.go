@@ -1,8 +1,10 @@
 package simulate
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"omniroute/internal/route"
@@ -33,6 +35,7 @@ type fate struct {
 	late    bool          // the failure comes at the end, after content
 	first   time.Duration // to the failure or the first content
 	rest    time.Duration // from there to the end
+	header  http.Header   // what is left of limits, nil where nothing is said
 }
 
 // pieces is in how many pieces an answer comes, for faults that strike after some of them.
@@ -43,8 +46,10 @@ const pieces = 20
 func (p *provider) receive(up *route.Upstream, key resilience.Key, stream bool, output float64, now time.Duration) fate {
 	first, speed, refusal, luck := p.draw(p.First), p.draw(p.Speed), p.draw(p.Refusal), p.rng.Float64()
 	good := fate{first: seconds(first), rest: seconds(output / max(speed, 0.1))}
-	if e := p.limited(up, key, stream, now); e != nil {
-		return p.apply(good, e, seconds(refusal))
+	refused, header := p.limited(up, key, stream, now)
+	good.header = header
+	if refused != nil {
+		return p.apply(good, refused, seconds(refusal))
 	}
 	if p.overloaded(now) {
 		return p.apply(good, p.faults.of(p.Overload, up, stream), seconds(refusal))
@@ -80,14 +85,14 @@ func (p *provider) apply(good fate, e *effect, refusal time.Duration) fate {
 		return good
 	case e.late:
 		share := min(float64(e.pieces)/pieces, 1)
-		return fate{failure: e.failure, status: e.status, late: true, first: good.first, rest: seconds(good.rest.Seconds()*share) + e.wait}
+		return fate{failure: e.failure, status: e.status, late: true, header: good.header, first: good.first, rest: seconds(good.rest.Seconds()*share) + e.wait}
 	}
-	return fate{failure: e.failure, status: e.status, first: refusal}
+	return fate{failure: e.failure, status: e.status, header: good.header, first: refusal}
 }
 
-// limited counts the attempt in and returns the refusal of the first limit that is used up.
-func (p *provider) limited(up *route.Upstream, key resilience.Key, stream bool, now time.Duration) *effect {
-	var out *effect
+// limited counts the attempt in and returns the refusal of the first limit that is used up, and what
+// the headers say of the first that is told.
+func (p *provider) limited(up *route.Upstream, key resilience.Key, stream bool, now time.Duration) (out *effect, header http.Header) {
 	for i := range p.Limits {
 		l := &p.Limits[i]
 		if l.Connection != "" && l.Connection != key.Connection || l.Model != "" && l.Model != key.Model {
@@ -100,21 +105,26 @@ func (p *provider) limited(up *route.Upstream, key resilience.Key, stream bool, 
 		case "provider":
 			at.key.Connection, at.key.Model = "", ""
 		}
-		if p.windows[at] < l.Requests {
+		left := l.Requests - p.windows[at]
+		if left > 0 {
 			p.windows[at]++
-			continue
 		}
-		if out != nil {
-			continue
+		end := time.Duration(at.n+1) * time.Duration(l.Every)
+		if l.Headers && header == nil {
+			header = http.Header{ // the IETF's draft, whose windows end as a whole
+				"Ratelimit-Policy": {fmt.Sprintf(`"requests";q=%d;w=%d`, l.Requests, int64(time.Duration(l.Every).Seconds()))},
+				"Ratelimit":        {fmt.Sprintf(`"requests";r=%d;t=%d`, max(left-1, 0), int64(math.Ceil((end - now).Seconds())))},
+			}
 		}
-		if l.Answer != "" {
+		switch {
+		case left > 0 || out != nil:
+		case l.Answer != "":
 			out = p.faults.of(l.Answer, up, stream)
-		} else {
-			end := time.Duration(at.n+1) * time.Duration(l.Every)
+		default:
 			out = p.faults.limited(end-now, up, stream)
 		}
 	}
-	return out
+	return out, header
 }
 
 // overloaded counts the attempt in.

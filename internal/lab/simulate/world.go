@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"omniroute/internal/config"
 	"omniroute/internal/route"
 	"omniroute/resilience"
+	"omniroute/store/memory"
 )
 
 // epoch is when every run begins.
@@ -21,7 +24,8 @@ type world struct {
 	file      *File
 	providers map[string]upstream
 	nodes     []*node
-	live      int // requests on their way
+	hub       *memory.Hub // what the nodes share, nil where they do not
+	live      int         // requests on their way
 	tally     *tally
 }
 
@@ -68,6 +72,9 @@ func (f *File) Run() (*Report, error) {
 // world makes a world in which nothing happens yet.
 func (f *File) world(provide func(i int, p *config.Provider) (upstream, error)) (*world, error) {
 	w := &world{file: f, providers: map[string]upstream{}, tally: newTally(f)}
+	if f.Shared {
+		w.hub = memory.NewHub(w.clock)
+	}
 	for i, p := range f.cfg.Providers {
 		var err error
 		if w.providers[p.ID], err = provide(i, p); err != nil {
@@ -100,9 +107,16 @@ func (w *world) node(number uint64) (*node, error) {
 	n := &node{w: w, lobby: failover.NewLobby(), polling: -1}
 	var err error
 	chance := rand.New(rand.NewPCG(w.file.Seed, 2<<32+number))
-	n.engine, err = resilience.New(resilience.Options{Config: route.EngineConfig(w.file.cfg), Now: w.clock, Random: chance.Float64})
-	if err != nil {
+	o := resilience.Options{Config: route.EngineConfig(w.file.cfg), Now: w.clock, Random: chance.Float64, Logger: slog.New(slog.DiscardHandler)}
+	if w.hub != nil {
+		o.Store = w.hub.Node(fmt.Sprintf("node %d", number+1))
+	}
+	if n.engine, err = resilience.New(o); err != nil {
 		return nil, fmt.Errorf("%s: the configuration is not good: %w", w.file.path, err)
+	}
+	if w.hub != nil {
+		every := time.Duration(w.file.Propagation)
+		w.at(every*time.Duration(number)/time.Duration(w.file.Nodes), func() { n.share(every) })
 	}
 	if n.router, err = route.NewSeeded(w.file.cfg, n.engine, nil, w.file.Seed+number); err != nil {
 		return nil, fmt.Errorf("%s: the configuration is not good: %w", w.file.path, err)
@@ -139,6 +153,14 @@ func (n *node) pollAt(t time.Duration) {
 			r.Wake()
 		}
 	})
+}
+
+// share lets the node tell the others what it knows and hear what they do, every so often.
+func (n *node) share(every time.Duration) {
+	if err := n.engine.Sync(context.Background()); err != nil {
+		panic(err) // a hub in memory does not fail
+	}
+	n.w.at(n.w.now+every, func() { n.share(every) })
 }
 
 // source makes the requests of one entry of the traffic.
