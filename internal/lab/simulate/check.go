@@ -29,12 +29,16 @@ func (f *File) check() error {
 	if f.Shared && f.Nodes == 1 {
 		return f.errorf("$.shared", "there is one node, and nobody to share with; add nodes: 3")
 	}
-	set(&f.Propagation, Duration(200*time.Millisecond))
+	if f.Shared {
+		set(&f.Propagation, Duration(200*time.Millisecond))
+	}
 	if f.Shared && (f.Propagation < Duration(10*time.Millisecond) || f.Propagation > Duration(time.Minute)) {
 		return f.errorf("$.propagation", "it must be from 10ms to 1m")
 	}
-	if rounds := int64(f.Nodes) * int64(f.Length/f.Propagation); f.Shared && rounds > maxRequests {
-		return f.errorf("$.propagation", "%d nodes would hear of each other %d times in all, above the bound of %d; make it longer or the nodes fewer", f.Nodes, rounds, maxRequests)
+	if f.Shared {
+		if rounds := int64(f.Nodes) * int64(f.Length/f.Propagation); rounds > maxRequests {
+			return f.errorf("$.propagation", "%d nodes would hear of each other %d times in all, above the bound of %d; make it longer or the nodes fewer", f.Nodes, rounds, maxRequests)
+		}
 	}
 	if len(f.Traffic) == 0 {
 		return f.errorf("$.traffic", "nobody asks for anything; add - {model: NAME, rate: 10}")
