@@ -14,6 +14,7 @@ import (
 
 	"omniroute/e2e/harness"
 	"omniroute/internal/admin"
+	_ "omniroute/internal/dashboard" // so that a change of the page makes a cached result of these tests stale
 	"omniroute/internal/lab"
 )
 

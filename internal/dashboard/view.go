@@ -9,6 +9,7 @@ import (
 	"omniroute/failover"
 	"omniroute/internal/admin"
 	"omniroute/internal/config"
+	"omniroute/internal/route"
 	"omniroute/internal/telemetry"
 	"omniroute/resilience"
 )
@@ -130,17 +131,16 @@ func (f *feed) state(v view, st admin.Status, asked map[string]admin.Asked) {
 		o.Until = f.steady(key, o.Until.Time)
 		v.put(key, o)
 	}
-	for i := range st.Nodes {
-		st.Nodes[i].AgeMs = 0 // runs by itself
+	nodes := slices.Clone(st.Nodes)
+	for i := range nodes {
+		nodes[i].AgeMs = 0 // runs by itself
 	}
-	v.put("nodes", st.Nodes)
-	st.Nodes = nil
+	v.put("nodes", nodes)
+	v.put("places", slices.DeleteFunc(slices.Clone(st.Concurrency), func(o route.Occupation) bool { return o.MaxConcurrent == 0 }))
+	v.put("headroom", st.Headroom)
 	// What is left is of the gateway itself: few members, whatever a later version adds.
 	st.Now, st.Providers, st.Lockouts, st.Operator = resilience.Timestamp{}, nil, nil, nil
-	st.Nodes = slices.Clone(st.Nodes)
-	for i := range st.Nodes {
-		st.Nodes[i].AgeMs = 0
-	}
+	st.Nodes, st.Concurrency, st.Headroom = nil, nil, nil
 	v.put("meta", st)
 }
 

@@ -28,8 +28,8 @@ export function render(live) {
     ['Version', m.version],
   ].map(([k, v]) => h('div', {}, h('dt', { text: k }), h('dd', {}, v))));
   nodes(live.get('nodes') || [], m.node_count || 0);
-  concurrency(m.concurrency || []);
-  headroom(m.headroom || []);
+  places(live.get('places') || []);
+  headroom(live.get('headroom') || []);
 }
 
 function nodes(list, count) {
@@ -75,10 +75,9 @@ function headroom(list) {
 }
 
 /** The places of connections that take so many calls at once and no more. */
-function concurrency(list) {
-  const bounded = list.filter((c) => c.max_concurrent > 0);
-  $('places').hidden = !bounded.length;
-  keyed($('places-list'), bounded, (c) => c.provider + '/' + c.connection, () => {
+function places(list) {
+  $('places').hidden = !list.length;
+  keyed($('places-list'), list, (c) => c.provider + '/' + c.connection, () => {
     const li = gauge();
     Object.assign(li.meter, { low: 0.7, high: 0.95, optimum: 0 });
     return li;

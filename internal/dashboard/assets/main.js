@@ -20,7 +20,7 @@ const parts = {
   providers: { of: ['p:', 'c:', 'o:', 't:'], draw: () => providers.render(live) },
   charts: { of: ['s:', 'recent', 'meta'], draw: () => (charts.render(live), charts.tiles(live)) },
   requests: { of: ['r:'], draw: () => requests.render(live) },
-  gateway: { of: ['meta', 'names', 'nodes'], draw: () => (gateway.render(live), explain.render(live)) },
+  gateway: { of: ['meta', 'names', 'nodes', 'places', 'headroom'], draw: () => (gateway.render(live), explain.render(live)) },
 };
 
 function drawOut() {
