@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
-	gone   = errors.New("connection refused")
-	key    = resilience.Key{Provider: "p", Connection: "a", Model: "m"}
-	err429 = resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit}
-	err500 = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError}
+	quiet   = slog.New(slog.NewTextHandler(io.Discard, nil))
+	errGone = errors.New("connection refused")
+	key     = resilience.Key{Provider: "p", Connection: "a", Model: "m"}
+	err429  = resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit}
+	err500  = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError}
 )
 
 const (
@@ -72,7 +72,7 @@ func (f *fleet) add(i int, o resilience.Options) {
 
 func (f *fleet) stop(e *resilience.Engine) {
 	f.t.Helper()
-	if err := e.Stop(context.Background()); err != nil && !errors.Is(err, gone) {
+	if err := e.Stop(context.Background()); err != nil && !errors.Is(err, errGone) {
 		f.t.Error(err)
 	}
 }
@@ -122,17 +122,35 @@ func TestK1ATripIsEverybodys(t *testing.T) {
 	})
 }
 
+// A cooldown of five seconds on one node is one of five seconds on all, and then any of them may use it,
+// whatever else failed meanwhile.
+func TestK1DeadlinesAreAbsolute(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+		other := resilience.Key{Provider: "q", Connection: "a", Model: "m"}
+		f.RecordFailure(other, err500)
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 5 * time.Second})
+		time.Sleep(soon)
+		f.out(true)
+		time.Sleep(4500 * time.Millisecond)
+		f.out(true)
+		time.Sleep(1250 * time.Millisecond)
+		f.out(false)
+	})
+}
+
 // probe waits until a node's requests have got the lease, and takes the permit.
 func (f *fleet) probe(i int) resilience.Permit {
 	f.t.Helper()
 	target := f.all[i].Target(key)
-	p, err := target.Acquire()
+	_, err := target.Acquire()
 	var x *resilience.ExcludedError
 	if err == nil || !errors.As(err, &x) || !x.Held {
 		f.t.Fatalf("node %d probes without asking: %v", i, err)
 	}
 	time.Sleep(soon)
-	if p, err = target.Acquire(); err != nil || !p.Probe() {
+	p, err := target.Acquire()
+	if err != nil || !p.Probe() {
 		f.t.Fatalf("node %d does not probe: %v", i, err)
 	}
 	return p
@@ -204,7 +222,7 @@ func TestK2ADeadOwnersLeaseEnds(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		begun := time.Now()
 		p := f.probe(0)
-		f.ways[0].Cut(gone) // it is as good as dead, and comes back later
+		f.ways[0].Cut(errGone) // it is as good as dead, and comes back later
 		for {
 			if q, err := f.all[1].Target(key).Acquire(); err == nil {
 				if took := time.Since(begun); took < 75*time.Second || took > 85*time.Second {
@@ -256,8 +274,8 @@ func TestK2IdleLeases(t *testing.T) {
 func TestK3Isolation(t *testing.T) {
 	t.Parallel()
 	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
-		f.ways[0].Cut(gone)
-		f.ways[1].Cut(gone)
+		f.ways[0].Cut(errGone)
+		f.ways[1].Cut(errGone)
 		time.Sleep(moment)
 		if f.state(0) != resilience.ClusterIsolated || f.Status().Persistence != "degraded" {
 			t.Fatalf("%s, persistence %s", f.state(0), f.Status().Persistence)
@@ -290,12 +308,12 @@ func TestK3AnOldFailureStaysCleared(t *testing.T) {
 	for name, clearIt := range map[string]func(f *fleet){
 		"by a probe": func(f *fleet) {
 			time.Sleep(20 * time.Minute)
-			p, err := f.Target(key).Acquire()
-			if err == nil {
+			if _, err := f.Target(key).Acquire(); err == nil {
 				f.t.Fatal("no lease was asked for")
 			}
 			time.Sleep(soon)
-			if p, err = f.Target(key).Acquire(); err != nil {
+			p, err := f.Target(key).Acquire()
+			if err != nil {
 				f.t.Fatal(err)
 			}
 			p.Success()
@@ -307,7 +325,7 @@ func TestK3AnOldFailureStaysCleared(t *testing.T) {
 			inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
 				f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindQuotaExhausted, RetryAfter: 5 * time.Hour})
 				time.Sleep(soon)
-				f.ways[2].Cut(gone)
+				f.ways[2].Cut(errGone)
 				time.Sleep(moment)
 				// One that the others have not heard of yet when it is over.
 				other := resilience.Key{Provider: "p", Connection: "b", Model: "m"}
@@ -422,7 +440,7 @@ func TestP5NothingIsSentOnTheHappyPath(t *testing.T) {
 func TestNodesAreListed(t *testing.T) {
 	t.Parallel()
 	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
-		f.ways[1].Cut(gone)
+		f.ways[1].Cut(errGone)
 		time.Sleep(10 * time.Second)
 		c := f.Cluster()
 		if c.State != "ok" || c.Node != "node-0" || c.Count != 3 || len(c.Nodes) != 3 {

@@ -120,7 +120,8 @@ func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 	seq, now := e.tick(), e.now()
 	if e.share != nil {
 		e.dirty(RecordID{LayerNone, key})
-		defer e.share.proving(now, nil)()
+		end := e.share.proving(now, nil)
+		defer end()
 	}
 	var n ResetCount
 	for k, d := range e.domains {

@@ -22,7 +22,8 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 		e.releaseLocked(t, lease)
 		return
 	}
-	defer e.share.evidence(guard)()
+	end := e.share.evidence(guard)
+	defer end()
 	cause := "success"
 	if lease != 0 {
 		cause = "probe_success"
@@ -114,7 +115,8 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 	now := clock.Sub(e.start)
 	guard, counts := e.share.heed(p.lease, now)
 	if p.mode != rechecking && counts { // a failed recheck changes nothing
-		defer e.share.evidence(guard)()
+		end := e.share.evidence(guard)
+		defer end()
 		hint, clamped := honoured(v, t.dom.policy, clock)
 		v.Scope = bounded(v.Scope, t.key)
 		r := report{

@@ -6,6 +6,7 @@ package redistest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -78,7 +79,7 @@ func (s *Server) Start() {
 	if s.cmd != nil {
 		s.t.Fatal("the redis-server is running")
 	}
-	cmd := exec.Command(s.args[0], s.args[1:]...)
+	cmd := exec.CommandContext(context.WithoutCancel(s.t.Context()), s.args[0], s.args[1:]...)
 	cmd.Stdout, cmd.Stderr = &s.out, &s.out
 	if err := cmd.Start(); err != nil {
 		s.t.Fatalf("redis-server: %v", err)
@@ -127,7 +128,7 @@ func (s *Server) tail() string {
 // Do sends one command over a connection of its own and returns the answer as text, the parts of
 // a list one a line.
 func (s *Server) Do(words ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.WithoutCancel(s.t.Context()), "tcp", s.Addr)
 	if err != nil {
 		return "", err
 	}
