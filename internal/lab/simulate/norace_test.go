@@ -1,5 +1,5 @@
 //go:build !race
 
-package incident_test
+package simulate
 
 const raceEnabled = false

@@ -1,6 +1,6 @@
 //go:build race
 
-package incident_test
+package simulate
 
 // raceEnabled says that the test runs some ten times slower.
 const raceEnabled = true
