@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"time"
 
 	"omniroute/internal/catalog"
 )
@@ -20,6 +21,11 @@ func (b *builder) clients(n *node) {
 				b.clientName(name, c)
 			}
 			c.Models, c.Targets = b.patterns(item.get("models")), b.patterns(item.get("targets"))
+			if rate := item.get("rate"); rate.ok() {
+				c.Rate.Per = time.Minute
+				b.int(rate.get("requests"), &c.Rate.Requests)
+				b.duration(rate.get("per"), &c.Rate.Per)
+			}
 		}
 		switch {
 		case key == nil:

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"slices"
+	"time"
 
 	"omniroute/internal/catalog"
 )
@@ -16,7 +17,18 @@ type Client struct {
 	// Models are what its callers may ask for: names of combos and models, or provider/model. Targets are
 	// the provider/model that their requests may go to, whatever they ask for. Empty means all.
 	Models, Targets []catalog.Pattern
+	// Rate bounds how many requests they may send. The zero value means any number.
+	Rate Rate
 }
+
+// Rate is so many requests in that time.
+type Rate struct {
+	Requests int
+	Per      time.Duration
+}
+
+// Rated reports whether there is a bound to how many requests its callers may send. Nil is nobody in particular.
+func (c *Client) Rated() bool { return c != nil && c.Rate.Requests > 0 }
 
 // Restricted reports whether there is anything that its callers may not have. Nil is nobody in particular.
 func (c *Client) Restricted() bool { return c != nil && len(c.Models)+len(c.Targets) > 0 }

@@ -89,6 +89,16 @@ var clientFields = []field{
 		doc:     "The provider/model that their requests may go to, whatever they ask for: others are left out of every combo. Default: all.",
 		example: `["anthropic/*", acme/acme-large]`,
 	},
+	{
+		key: "rate", spec: spec{kind: kindObject, fields: rateFields},
+		doc:     "How many requests they may send, all callers of the key together; those beyond are answered 429 with the time to wait. After a silence all may come at once. Each gateway counts for itself. Default: any number.",
+		example: "{requests: 600, per: 1m}",
+	},
+}
+
+var rateFields = []field{
+	{key: "requests", spec: spec{kind: kindInt, min: 1, max: 1e9}, required: true, doc: "How many requests.", example: "600"},
+	{key: "per", spec: spec{kind: kindDuration, min: positive}, def: "1m", doc: "In how long a time."},
 }
 
 // SessionFields are the members of a request's body that may name a session.

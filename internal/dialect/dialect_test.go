@@ -207,7 +207,7 @@ func TestStatusOf(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{
 		CodeAllTargetsUnavailable: 503, CodeNoConnection: 503, CodeLocalNetwork: 503, CodeQueueFull: 503, CodeShuttingDown: 503,
-		CodeModelNotFound: 404, CodeDeadlineExceeded: 504, CodeInvalidAPIKey: 401, CodeRequestTooLarge: 413, CodeUpstreamError: 502,
+		CodeModelNotFound: 404, CodeDeadlineExceeded: 504, CodeInvalidAPIKey: 401, CodeClientRateLimited: 429, CodeRequestTooLarge: 413, CodeUpstreamError: 502,
 		"theirs": 500,
 	}
 	for code, status := range want {

@@ -17,6 +17,7 @@ const (
 	CodeQueueFull             = "queue_full"
 	CodeShuttingDown          = "shutting_down"
 	CodeInvalidAPIKey         = "invalid_api_key"
+	CodeClientRateLimited     = "client_rate_limited"
 	CodeRequestTooLarge       = "request_too_large"
 	CodeUpstreamError         = "upstream_error"
 )
@@ -33,6 +34,8 @@ func StatusOf(code string) int {
 		return 504
 	case CodeInvalidAPIKey:
 		return 401
+	case CodeClientRateLimited:
+		return 429
 	case CodeRequestTooLarge:
 		return 413
 	case CodeUpstreamError:

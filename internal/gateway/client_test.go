@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -97,6 +98,60 @@ func TestClientKeys(t *testing.T) {
 		w.Providers["q"].SetFault(lab.ServerError())
 		if a := ask("POST", "/v1/chat/completions", "narrow-key", "coding"); a.Status != 503 || strings.Contains(a.Body, `"p"`) {
 			t.Errorf("%d %s", a.Status, a.Body)
+		}
+	})
+}
+
+// TestRates: a key's requests are counted together and it is told when there is room again, in its own dialect; other
+// keys, lists of models and gates do not notice.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := gatewaytest.New(t, `
+store: "memory:"
+client_keys: [free-key, {key: slow-key, rate: {requests: 3, per: 30s}}, {key: other-key, rate: {requests: 1}}]
+providers:
+  p: {base_url: "$p", models: [m], connections: [{id: k1, api_key: secret-p1}]}
+`, lab.Options{Name: "p", Keys: map[string]string{"secret-p1": "k1"}})
+		ask := func(method, path, key string) gatewaytest.Answer {
+			req, err := http.NewRequestWithContext(t.Context(), method, w.URL+path, strings.NewReader(`{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("X-Api-Key", key)
+			return w.Do(req)
+		}
+		const chat, messages = "/v1/chat/completions", "/v1/messages"
+		for i, c := range []struct {
+			method, path, key string
+			sleep             time.Duration
+			status            int
+			retry             string
+		}{
+			{"POST", chat, "slow-key", 0, 200, ""}, {"POST", messages, "slow-key", 0, 200, ""}, {"POST", chat, "slow-key", 0, 200, ""},
+			{"POST", chat, "slow-key", 0, 429, "10"}, {"POST", messages, "slow-key", 500 * time.Millisecond, 429, "10"},
+			{"GET", "/v1/models", "slow-key", 0, 200, ""}, {"POST", chat, "free-key", 0, 200, ""}, {"POST", chat, "other-key", 0, 200, ""},
+			{"POST", chat, "other-key", 0, 429, "60"}, {"POST", chat, "slow-key", 9500 * time.Millisecond, 200, ""}, {"POST", chat, "slow-key", 0, 429, "10"},
+			{"POST", chat, "slow-key", time.Hour, 200, ""}, {"POST", chat, "slow-key", 0, 200, ""}, {"POST", chat, "slow-key", 0, 200, ""}, {"POST", chat, "slow-key", 0, 429, "10"},
+		} {
+			time.Sleep(c.sleep)
+			a := ask(c.method, c.path, c.key)
+			if a.Status != c.status || a.Header.Get("Retry-After") != c.retry {
+				t.Errorf("%d: %s with %s: %d, Retry-After %q; want %d and %q", i, c.path, c.key, a.Status, a.Header.Get("Retry-After"), c.status, c.retry)
+			}
+			if c.status != 429 {
+				continue
+			}
+			kind, code := gjson.Get(a.Body, "error.type").String(), gjson.Get(a.Body, "error.code").String()
+			if kind != "rate_limit_error" || code != "client_rate_limited" || c.path == messages && gjson.Get(a.Body, "type").String() != "error" {
+				t.Errorf("%d: %s", i, a.Body)
+			}
+		}
+		for _, p := range w.Engine.Status().Providers {
+			if !p.Available || p.Breaker.Failures != 0 || p.Connections[0].BackoffLevel != 0 {
+				t.Errorf("a client's rate has left its mark: %+v", p)
+			}
 		}
 	})
 }

@@ -54,6 +54,7 @@ type Gateway struct {
 	relay    *relay.Relay
 	draining atomic.Bool
 	panics   atomic.Int64
+	rates    rates
 }
 
 // New returns a Gateway.
@@ -61,7 +62,7 @@ func New(o Options) *Gateway {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	g := &Gateway{o: o, log: o.Logger, mux: http.NewServeMux()}
+	g := &Gateway{o: o, log: o.Logger, mux: http.NewServeMux(), rates: rates{begin: time.Now()}}
 	g.relay = relay.New(relay.Options{
 		Runner: o.Runner, Classifier: o.Classifier, Logger: o.Logger, Observe: g.observe, Dial: o.Dial,
 		Hide: func(said string) string { return o.Router().Config().Hide(said) },
@@ -139,7 +140,11 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Connection", "close")
 		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeShuttingDown, Message: "The gateway is shutting down.", RetryAfter: time.Second})
 	default:
-		return false
+		report := g.overRate(r)
+		if report == nil {
+			return false
+		}
+		g.fail(w, r, report)
 	}
 	return true
 }
@@ -221,7 +226,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, rep *dialect.Erro
 	d := dialectOf(r)
 	rep.RequestID = idOf(w)
 	status := d.ErrorStatus(rep)
-	relay.WriteError(w, d, rep, rep.StatusCode() == http.StatusServiceUnavailable)
+	relay.WriteError(w, d, rep, rep.StatusCode() == http.StatusServiceUnavailable || rep.Code == dialect.CodeClientRateLimited)
 	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: d.Name(), Status: status, Code: errorWord(rep)})
 }
 

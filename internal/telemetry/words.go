@@ -43,7 +43,7 @@ func codeLabel(code string) string {
 	switch code {
 	case dialect.CodeAllTargetsUnavailable, dialect.CodeNoConnection, dialect.CodeModelNotFound, dialect.CodeLocalNetwork,
 		dialect.CodeDeadlineExceeded, dialect.CodeQueueFull, dialect.CodeShuttingDown, dialect.CodeInvalidAPIKey,
-		dialect.CodeRequestTooLarge, dialect.CodeUpstreamError, "invalid_request":
+		dialect.CodeClientRateLimited, dialect.CodeRequestTooLarge, dialect.CodeUpstreamError, "invalid_request":
 		return code
 	}
 	return "upstream"
