@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"omniroute/classify"
 	"omniroute/failover"
 	"omniroute/internal/catalog"
 	"omniroute/internal/config"
+	"omniroute/internal/credential"
 	"omniroute/internal/gateway"
 	"omniroute/internal/relay"
 	"omniroute/internal/route"
@@ -49,6 +51,7 @@ type Transport struct {
 	runner  *failover.Runner
 	router  *route.Router
 	gateway *gateway.Gateway
+	keys    *credential.Keeper
 
 	mu        sync.Mutex
 	closed    bool
@@ -58,7 +61,7 @@ type Transport struct {
 
 // New returns a transport, with the state that the store has kept. The error says which upstream or
 // which line of the configuration is wrong; ctx bounds the loading of the state and nothing else.
-func New(ctx context.Context, o Options) (*Transport, error) {
+func New(ctx context.Context, o Options) (made *Transport, err error) {
 	cfg, preferred, err := o.configuration()
 	if err != nil {
 		return nil, fmt.Errorf("transport: %w", err)
@@ -72,6 +75,18 @@ func New(ctx context.Context, o Options) (*Transport, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	t := &Transport{exchanges: map[*exchange]struct{}{}}
+	var engine atomic.Pointer[resilience.Engine]
+	t.keys = credential.New(log, func() {
+		if e := engine.Load(); e != nil {
+			_ = e.Configure(route.EngineConfig(cfg)) // the same but for a key
+		}
+	})
+	t.keys.Adopt(ctx, cfg)
+	defer func() {
+		if err != nil {
+			t.keys.Stop()
+		}
+	}()
 	t.engine, err = resilience.New(resilience.Options{
 		Config: route.EngineConfig(cfg), Store: o.Store, OnEvent: o.OnEvent, Logger: log,
 	})
@@ -81,6 +96,7 @@ func New(ctx context.Context, o Options) (*Transport, error) {
 	if err := t.engine.Start(ctx); err != nil {
 		return nil, fmt.Errorf("transport: the state cannot be loaded: %w", err)
 	}
+	engine.Store(t.engine)
 	t.runner = failover.NewRunner(t.engine)
 	if t.router, err = route.New(cfg, t.engine, nil); err != nil {
 		t.runner.Close()
@@ -155,6 +171,7 @@ func (t *Transport) Close(ctx context.Context) error {
 		t.cut(relay.ErrShuttingDown)
 		<-done
 	}
+	t.keys.Stop()
 	t.gateway.Close()
 	t.runner.Close()
 	return errors.Join(err, t.engine.Stop(context.WithoutCancel(ctx)))

@@ -51,9 +51,14 @@ func (b *builder) connections(e *entry, p *Provider) {
 
 // key reads a connection's key. It returns false when the connection is to be left out.
 func (b *builder) key(n *node, c *Connection) bool {
-	literal, file := n.get("api_key"), n.get("api_key_file")
+	literal, file, command := n.get("api_key"), n.get("api_key_file"), n.get("api_key_command")
 	p := c.provider
 	switch {
+	case command != nil && (literal != nil || file != nil):
+		b.errorf(command, "the connection has api_key_command beside api_key or api_key_file; keep one of them")
+	case command.ok():
+		b.keyCommand(command, c)
+	case command != nil: // it has been reported
 	case literal != nil && file != nil:
 		b.errorf(file, "the connection has both api_key and api_key_file; keep one of the two")
 	case literal != nil && literal.absent, file != nil && file.absent:

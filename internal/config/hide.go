@@ -34,7 +34,7 @@ func (c *Config) Hide(text string) string {
 			look(h.Value.Reveal())
 		}
 		for _, one := range p.Connections {
-			look(one.Key.Reveal())
+			one.secrets(look)
 		}
 	}
 	// The longest first: a secret may begin with another.
@@ -53,7 +53,7 @@ const shortestEchoed = 8
 func (c *Connection) HideEchoes(h http.Header) {
 	for _, values := range h {
 		for i := range values {
-			hideEcho(&values[i], c.Key.Reveal())
+			c.secrets(func(key string) { hideEcho(&values[i], key) })
 			for _, own := range c.provider.Headers {
 				hideEcho(&values[i], own.Value.Reveal())
 			}

@@ -189,9 +189,20 @@ var connectionFields = []field{
 		example: `"${OPENAI_API_KEY}"`,
 	},
 	{key: "api_key_file", spec: spec{kind: kindFile}, doc: "A file that holds the key, from the configuration's folder.", example: "/run/secrets/openai"},
+	{
+		key: "api_key_command", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindString}, alternative: &spec{kind: kindObject, fields: commandFields}},
+		doc:     "A program, with its arguments, that prints a key which does not last: the key alone, or a JSON object {\"api_key\", \"expires_at\"}. It runs at the start and again before the key ends. A run that fails leaves the key in use that there is. A mapping also says how often.",
+		example: `[vault, kv, get, -field=key, secret/openai]`,
+	},
 	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The connection's share among its siblings."},
 	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once. Further requests go to other targets, else they wait in line (`relay.queue`). Absent: any number.", example: "8"},
 	{key: "base_url", spec: spec{kind: kindURL}, doc: "An address of its own, which fails independently of its siblings'.", example: "https://eu.acme.example/v1"},
+}
+
+var commandFields = []field{
+	{key: "run", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindString}}, required: true, doc: "The program and its arguments. There is no shell; it runs in the configuration's folder with the gateway's environment.", example: "[gcloud, auth, print-access-token]"},
+	{key: "refresh", spec: spec{kind: kindDuration, min: positive}, def: "15m", doc: "How long a key is used at most; one that says when it ends is replaced a minute before that."},
+	{key: "timeout", spec: spec{kind: kindDuration, min: positive}, def: "10s", doc: "How long a run may take."},
 }
 
 var comboFields = append([]field{

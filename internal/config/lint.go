@@ -108,7 +108,11 @@ func (b *builder) lintRedundancy(list *node, c *Combo) {
 		for _, conn := range conns {
 			host := hostOf(conn.BaseURL(t.Provider.Endpoints[0].Dialect))
 			hosts[host] = true
-			keys[host+" "+conn.Key.Reveal()] = true
+			key := conn.Key.Reveal()
+			if conn.Command != nil {
+				key = strings.Join(conn.Command.Args, " ")
+			}
+			keys[host+" "+key] = true
 		}
 	}
 	switch {

@@ -132,8 +132,11 @@ type Header struct {
 // Connection is one account or key at a provider.
 type Connection struct {
 	ID string
-	// Key is empty when the service needs none.
+	// Key is what the file says; empty when the service needs none, or where Command gives it. Secret
+	// returns what to use.
 	Key Secret
+	// Command gives the key, nil where the file has it.
+	Command *Command
 	// Weight is the connection's share among its siblings. At least 1, which is the default.
 	Weight int
 	// MaxConcurrent is how many calls may run on it at once, 0 for any number.
@@ -141,6 +144,7 @@ type Connection struct {
 
 	provider *Provider
 	baseURL  string
+	live     *Credential // what Command has given
 }
 
 // Provider returns the provider that the connection belongs to.
@@ -164,8 +168,8 @@ func (c *Connection) BaseURL(d catalog.Dialect) string {
 
 // Authorize sets the header that carries the key, and the provider's own headers, which win over it.
 func (c *Connection) Authorize(h http.Header, d catalog.Dialect) {
-	if e, ok := c.provider.Endpoint(d); ok && !c.Key.Empty() {
-		name, value := e.Auth.Header(c.Key.Reveal())
+	if e, ok := c.provider.Endpoint(d); ok && !c.Secret().Empty() {
+		name, value := e.Auth.Header(c.Secret().Reveal())
 		h.Set(name, value)
 	}
 	for _, own := range c.provider.Headers {

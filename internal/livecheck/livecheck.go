@@ -12,6 +12,7 @@ import (
 
 	"omniroute/classify"
 	"omniroute/internal/config"
+	"omniroute/internal/credential"
 	"omniroute/resilience"
 )
 
@@ -52,13 +53,15 @@ func Run(ctx context.Context, cfg *config.Config, rules *classify.Classifier, o 
 		o.Concurrency = 4
 	}
 	var all []*question
+	keyless := credential.Fill(ctx, cfg)
 	for _, p := range cfg.Providers {
 		client := clientOf(p, cfg.Relay.ConnectTimeout)
 		defer client.CloseIdleConnections() //nolint:revive // all of them live to the end of the run
 		for _, c := range p.Connections {
 			model, from := modelFor(cfg, c)
 			all = append(all, &question{
-				rules: rules, client: client, provider: p, connection: c, dialect: p.Endpoints[0].Dialect, timeout: o.Timeout,
+				keyless: keyless[resilience.Key{Provider: p.ID, Connection: c.ID}],
+				rules:   rules, client: client, provider: p, connection: c, dialect: p.Endpoints[0].Dialect, timeout: o.Timeout,
 				Result: Result{Provider: p.ID, Connection: c.ID, Model: model, From: from},
 			})
 		}

@@ -31,6 +31,7 @@ type question struct {
 	connection *config.Connection
 	dialect    catalog.Dialect
 	timeout    time.Duration
+	keyless    error // why its api_key_command has given no key
 }
 
 // maxAnswer bounds what is read of an answer; lists of models are the longest.
@@ -39,6 +40,10 @@ const maxAnswer = 4 << 20
 func (q *question) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, &classify.TimeoutError{Timer: "check", After: q.timeout})
 	defer cancel()
+	if q.keyless != nil {
+		q.Text = "its api_key_command has given no key: " + q.keyless.Error()
+		return
+	}
 	if q.Model == "" {
 		list, ok := q.call(ctx, http.MethodGet, "/models", nil)
 		if !ok {

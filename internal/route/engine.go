@@ -86,7 +86,7 @@ func credential(p *config.Provider, c *config.Connection) string {
 		_, _ = h.Write([]byte{byte(len(text) >> 16), byte(len(text) >> 8), byte(len(text))})
 		_, _ = h.Write([]byte(text))
 	}
-	write(c.Key.Reveal())
+	write(c.Secret().Reveal())
 	for _, header := range p.Headers {
 		write(header.Name)
 		write(header.Value.Reveal())

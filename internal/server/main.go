@@ -19,6 +19,7 @@ import (
 	"omniroute/failover"
 	"omniroute/internal/admin"
 	"omniroute/internal/config"
+	"omniroute/internal/credential"
 	"omniroute/internal/dashboard"
 	"omniroute/internal/gateway"
 	"omniroute/internal/outcomes"
@@ -65,6 +66,7 @@ type Main struct {
 	outcomes  *outcomes.Writer // nil where nothing is recorded
 	watch     *watcher
 	unknown   *classify.Samples
+	keys      *credential.Keeper
 
 	router     atomic.Pointer[route.Router]
 	classifier atomic.Pointer[classify.Classifier]
@@ -156,6 +158,8 @@ func (m *Main) load() (*config.Config, error) {
 
 // assemble makes everything between listener and store.
 func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
+	m.keys = credential.New(m.log, m.keysChanged)
+	m.keys.Adopt(ctx, cfg)
 	o := resilience.Options{Config: route.EngineConfig(cfg), OnEvent: m.logEvent, Logger: m.log}
 	if m.store != nil {
 		o.Store = m.store
@@ -199,6 +203,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		return fmt.Errorf("the engine does not start: %w", err)
 	}
 	m.admin.Restored()
+	m.withoutKeys()
 	router, err := route.New(cfg, m.engine, nil)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -49,16 +50,20 @@ func (m *Main) reload() error {
 			return err
 		}
 	}
+	m.keys.Adopt(context.Background(), cfg)
 	old := m.router.Load()
 	if err := m.engine.Configure(route.EngineConfig(cfg)); err != nil {
+		m.keys.Adopt(context.Background(), old.Config())
 		return fmt.Errorf("the engine refuses the configuration: %w", err)
 	}
 	router, err := route.New(cfg, m.engine, old)
 	if err != nil {
+		m.keys.Adopt(context.Background(), old.Config())
 		return errors.Join(err, m.engine.Configure(route.EngineConfig(old.Config())))
 	}
 	m.classifier.Store(c.Noting(m.noteUnknown))
 	m.router.Store(router)
+	m.withoutKeys()
 	m.metrics.Configure(route.EngineConfig(cfg))
 	return nil
 }

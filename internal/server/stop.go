@@ -110,6 +110,9 @@ func (m *Main) abandon(polite bool) error {
 	if m.scrapes != nil {
 		m.scrapes.stop(ctx)
 	}
+	if m.keys != nil {
+		m.keys.Stop()
+	}
 	if m.metrics != nil {
 		m.metrics.Close()
 	}
