@@ -17,9 +17,12 @@ type Ask struct {
 	// Estimate reads what the request needs. It is called at most once, when a target's limits
 	// make it matter. Nil: nothing is known.
 	Estimate func() Needs
+	// Look looks at the request without reading it: what it does not see is not there, what it sees may
+	// be only mentioned. It is called at most once. Nil: Estimate tells.
+	Look func() Needs
 
-	needs Needs
-	read  bool
+	needs, glance Needs
+	read, glanced bool
 }
 
 // Needs are what a request needs of a model. Tokens are estimates.
@@ -42,6 +45,17 @@ func (a *Ask) Needs() Needs {
 	return a.needs
 }
 
+// Glance returns what the request may need at most, but for Input.
+func (a *Ask) Glance() Needs {
+	if a.read || a.Look == nil {
+		return a.Needs()
+	}
+	if !a.glanced {
+		a.glance, a.glanced = a.Look(), true
+	}
+	return a.glance
+}
+
 // Rough returns what the request needs as far as that is known without reading it.
 func (a *Ask) Rough() (n Needs, exact bool) {
 	if a.read || a.Estimate == nil {
@@ -53,10 +67,10 @@ func (a *Ask) Rough() (n Needs, exact bool) {
 // Model knows what a model can do. Implementations are safe for concurrent use.
 type Model interface {
 	// Window returns the context window in tokens, 0 where it is not known.
-	Window() int64
+	Window(now time.Time) int64
 	// Lacks says in a few words what the request needs and the model has not, "" where nothing
 	// is known against it, and which kind of refusal the model would answer.
-	Lacks(a *Ask) (string, resilience.Kind)
+	Lacks(a *Ask, now time.Time) (string, resilience.Kind)
 	// Refused hears that the model found the request too long, Took that it took it. said is
 	// what it said its window is, 0 where it did not.
 	Refused(a *Ask, said int64, now time.Time)

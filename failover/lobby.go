@@ -84,7 +84,7 @@ func (l *Lobby) room(r *Request) *planRoom {
 	q.limit, q.maxWait = r.plan.Limits.WaitingRoom, r.plan.Limits.MaxWait
 	q.fit = make([]bool, len(r.plan.Targets))
 	for i := range q.fit {
-		q.fit[i] = !r.state[i].unfit
+		q.fit[i] = r.usable(i)
 	}
 	l.rooms[r.plan.Name] = append(list, q)
 	return q
@@ -92,7 +92,7 @@ func (l *Lobby) room(r *Request) *planRoom {
 
 func (q *planRoom) fits(r *Request) bool {
 	for i := range q.fit {
-		if q.fit[i] == r.state[i].unfit {
+		if q.fit[i] != r.usable(i) {
 			return false
 		}
 	}

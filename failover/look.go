@@ -18,7 +18,7 @@ func (t *Target) Look(a *Ask, alone bool, now time.Time) (x resilience.Exclusion
 	if x, out, asProbe = t.Standing(alone); out {
 		return x, true, false
 	}
-	if x, out = t.lacks(a); !out {
+	if x, out = t.lacks(a, now); !out {
 		x, out = t.limited(a, now)
 	}
 	return x, out, asProbe
@@ -66,20 +66,20 @@ func (r *Request) short(i int) (resilience.Exclusion, bool) {
 	return resilience.Exclusion{}, false
 }
 
-func (t *Target) window() int64 {
+func (t *Target) window(now time.Time) int64 {
 	if t.Model != nil {
-		if w := t.Model.Window(); w > 0 {
+		if w := t.Model.Window(now); w > 0 {
 			return w
 		}
 	}
 	return t.Window
 }
 
-func (t *Target) lacks(a *Ask) (resilience.Exclusion, bool) {
+func (t *Target) lacks(a *Ask, now time.Time) (resilience.Exclusion, bool) {
 	if t.Model == nil {
 		return resilience.Exclusion{}, false
 	}
-	what, kind := t.Model.Lacks(a)
+	what, kind := t.Model.Lacks(a, now)
 	return lackExclusion(what, kind), what != ""
 }
 
@@ -107,22 +107,25 @@ func busyExclusion() resilience.Exclusion {
 // Where that goes for all of them, what is known may be wrong: then it does not count.
 func (r *Request) unsuited(i int) bool {
 	s, t := &r.state[i], &r.plan.Targets[i]
-	if t.Model == nil || r.stretching {
+	if t.Model == nil {
 		return false
 	}
 	if !s.judged {
 		s.judged = true
-		if what, kind := t.Model.Lacks(&r.ask); what != "" {
+		if what, kind := t.Model.Lacks(&r.ask, r.now); what != "" {
 			s.lacks = &lack{what, kind}
 		}
 	}
 	return s.lacks != nil
 }
 
+// usable reports whether the request can make use of a target at all.
+func (r *Request) usable(i int) bool { return !r.state[i].unfit && !r.unsuited(i) }
+
 // stretch lets the request go to the one target that comes nearest to what it needs, when no
 // target has it by what is known, and reports whether there is one.
 func (r *Request) stretch() bool {
-	if r.stretching {
+	if r.stretched {
 		return false
 	}
 	best := -1
@@ -131,7 +134,7 @@ func (r *Request) stretch() bool {
 		case r.state[i].unfit:
 		case !r.unsuited(i):
 			return false
-		case best < 0 || nearer(&r.plan.Targets[i], r.state[i].lacks, &r.plan.Targets[best], r.state[best].lacks):
+		case best < 0 || r.nearer(i, best):
 			best = i
 		}
 	}
@@ -139,10 +142,11 @@ func (r *Request) stretch() bool {
 		return false
 	}
 	for i := range r.state {
-		// The window of all others is smaller, or the same, or they lack more: they would only say so too.
-		r.state[i].unfit = r.state[i].unfit || i != best && !sameModel(&r.plan.Targets[i], &r.plan.Targets[best])
+		if i == best || sameModel(&r.plan.Targets[i], &r.plan.Targets[best]) {
+			r.state[i].lacks = nil
+		}
 	}
-	r.stretching = true
+	r.stretched = true
 	return true
 }
 
@@ -152,12 +156,12 @@ func sameModel(a, b *Target) bool {
 }
 
 // nearer reports whether a target is likelier than another to take what both lack something for.
-func nearer(t *Target, lacks *lack, o *Target, theirs *lack) bool {
-	length, others := lacks.kind == resilience.KindContextLength, theirs.kind == resilience.KindContextLength
-	if length != others {
+func (r *Request) nearer(i, k int) bool {
+	length := r.state[i].lacks.kind == resilience.KindContextLength
+	if length != (r.state[k].lacks.kind == resilience.KindContextLength) {
 		return length // an estimate may be wrong, what a model cannot do at all is known better
 	}
-	return length && t.window() > o.window()
+	return length && r.plan.Targets[i].window(r.now) > r.plan.Targets[k].window(r.now)
 }
 
 // held reports whether the upstream has too little left for the request.

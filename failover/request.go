@@ -45,12 +45,12 @@ type Request struct {
 	waiter    *waiter
 	room      *planRoom
 
-	lines      []*Places // where to wait for a place
-	line       *ticket   // in which it waits for one
-	granted    *Places   // has a place for it
-	passed     []int     // targets that it passed over for limits of their own
-	desperate  bool      // its last resort was tried
-	stretching bool      // nothing fits by estimate, so that the estimate does not count
+	lines     []*Places // where to wait for a place
+	line      *ticket   // in which it waits for one
+	granted   *Places   // has a place for it
+	passed    []int     // targets that it passed over for limits of their own
+	desperate bool      // its last resort was tried
+	stretched bool      // nothing fits by what is known, so that one was let through all the same
 
 	// Room for what a request needs that is answered at once, so that it allocates only itself.
 	fewStates  [4]targetState
@@ -267,7 +267,7 @@ func back(v resilience.Verdict, now time.Time) time.Time {
 // markUnfit rules out the targets that could do no better with this request (law R6).
 func (r *Request) markUnfit(a *Attempt, kind resilience.Kind) {
 	for i := range r.plan.Targets {
-		if !r.plan.Targets[i].better(a.Target, kind) {
+		if !r.plan.Targets[i].better(a.Target, kind, r.now) {
 			r.state[i].unfit = true
 		}
 	}
@@ -275,12 +275,12 @@ func (r *Request) markUnfit(a *Attempt, kind resilience.Kind) {
 
 // better says whether a request that other refused might be answered here. A context window is
 // the model's, whoever offers it; what is refused otherwise depends on the provider too.
-func (t *Target) better(other *Target, kind resilience.Kind) bool {
+func (t *Target) better(other *Target, kind resilience.Kind, now time.Time) bool {
 	k, o := t.Key(), other.Key()
 	if kind != resilience.KindContextLength {
 		return k.Model != o.Model || k.Provider != o.Provider
 	}
-	if w, o := t.window(), other.window(); w > 0 && o > 0 {
+	if w, o := t.window(now), other.window(now); w > 0 && o > 0 {
 		return w > o
 	}
 	return k.Model != o.Model

@@ -35,7 +35,7 @@ func (r *Request) resume(now time.Time) Action {
 	}
 	var at time.Time
 	r.each(func(i int, s *resilience.Standing) bool {
-		if !r.state[i].tried && s.Out && s.RetryAfter > 0 {
+		if !r.state[i].tried && s.Out && s.RetryAfter > 0 && !r.unsuited(i) {
 			if until := now.Add(s.RetryAfter); at.IsZero() || until.Before(at) {
 				at = until
 			}

@@ -143,3 +143,37 @@ func TestHeader(t *testing.T) {
 		t.Error("an unknown service of a dialect gets its key in another header than the dialect's own")
 	}
 }
+
+// TestAbilities holds that every line of the table can be found and says something that can be.
+func TestAbilities(t *testing.T) {
+	t.Parallel()
+	for i, a := range abilities {
+		name := strings.NewReplacer("*", "", "#", "4").Replace(string(a.Models))
+		found := -1
+		for k, b := range abilities {
+			if b.Models.Match(name) {
+				found = k
+				break
+			}
+		}
+		if found != i {
+			t.Errorf("%s is never found: %q comes before it", a.Models, abilities[found].Models)
+		}
+		if a.Context < 4096 || a.MaxOutput > a.Context {
+			t.Errorf("%+v cannot be", a)
+		}
+	}
+	openai, ollama, openrouter := Lookup("openai"), Lookup("ollama"), Lookup("openrouter")
+	if a := openai.AbilityOf("gpt-4o-mini"); a.Context != 128000 || a.NoImages {
+		t.Errorf("%+v", a)
+	}
+	if a := openrouter.AbilityOf("openai/gpt-3.5-turbo"); a.Context != 16385 || !a.NoImages {
+		t.Errorf("%+v", a)
+	}
+	if a := ollama.AbilityOf("gpt-4"); a != (Ability{}) {
+		t.Errorf("a model on the user's own machine is taken for the vendor's: %+v", a)
+	}
+	if a := openai.AbilityOf("gpt-9"); a != (Ability{}) {
+		t.Errorf("%+v", a)
+	}
+}

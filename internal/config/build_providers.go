@@ -192,6 +192,8 @@ func (b *builder) models(n *node, p *Provider) {
 		if item.shape == shapeMap {
 			id = item.get("id")
 			b.int(item.get("context"), &m.Context)
+			b.int(item.get("max_output"), &m.MaxOutput)
+			m.Images, m.Tools, m.Schema = yesOrNo(item.get("images")), yesOrNo(item.get("tools")), yesOrNo(item.get("json_schema"))
 			m.price = b.price(item.get("price"))
 			b.duration(item.get("first_token_timeout"), &m.firstToken)
 			b.duration(item.get("answer_timeout"), &m.answerTimeout)
@@ -210,6 +212,15 @@ func (b *builder) models(n *node, p *Provider) {
 			p.Models = append(p.Models, m)
 		}
 	}
+}
+
+// yesOrNo reads a truth value, nil where there is none.
+func yesOrNo(n *node) *bool {
+	if !n.ok() {
+		return nil
+	}
+	yes := n.text == "true"
+	return &yes
 }
 
 func badModel(name string) bool {

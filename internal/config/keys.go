@@ -164,7 +164,11 @@ var providerFields = []field{
 
 var modelFields = []field{
 	{key: "id", spec: spec{kind: kindString}, required: true, doc: "The model's name as the provider has it."},
-	{key: "context", spec: spec{kind: kindInt, min: 1, max: 1e9}, doc: "Its window in tokens, so that a request that is too long for another model can go here.", example: "32000"},
+	{key: "context", spec: spec{kind: kindInt, min: 1, max: 1e9}, doc: "Its window in tokens: requests that are too long for it go elsewhere. Default: what is known of the name.", example: "32000"},
+	{key: "max_output", spec: spec{kind: kindInt, min: 1, max: 1e9}, doc: "How many tokens its answers have at most. Default: what is known of the name.", example: "8192"},
+	{key: "images", spec: spec{kind: kindBool}, doc: "Whether it sees images; requests with images pass over one that does not. Default: what is known of the name, else yes."},
+	{key: "tools", spec: spec{kind: kindBool}, doc: "Whether it calls tools. Default: as for images."},
+	{key: "json_schema", spec: spec{kind: kindBool}, doc: "Whether it answers by a JSON schema. Default: as for images."},
 	{
 		key: "price", spec: spec{kind: kindObject, fields: priceFields},
 		doc:     "What it costs, for the strategy cost. Default: the list price, where that is known.",

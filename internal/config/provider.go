@@ -106,6 +106,10 @@ type Model struct {
 	ID string
 	// Context is its window in tokens, 0 when the file does not say.
 	Context int
+	// MaxOutput is how many tokens its answers have at most, 0 when the file does not say.
+	MaxOutput int
+	// Images, Tools and Schema say whether it takes these, nil when the file does not.
+	Images, Tools, Schema *bool
 
 	price                     *catalog.Price // nil where the file does not say
 	firstToken, answerTimeout time.Duration

@@ -14,7 +14,7 @@ import (
 //
 //go:noinline
 func (x *exchange) request() *failover.Handle {
-	ask := failover.Ask{Caller: x.Caller, Bytes: int64(len(x.Asked.Body)), Estimate: x.needs}
+	ask := failover.Ask{Caller: x.Caller, Bytes: int64(len(x.Asked.Body)), Estimate: x.needs, Look: x.glance}
 	return x.rl.o.Runner.Handle(failover.NewRequest(x.Route.Plan, x.picker, x.Asked.Stream).For(ask))
 }
 
@@ -24,6 +24,14 @@ func (x *exchange) needs() failover.Needs {
 		return failover.Needs{}
 	}
 	return needs.Read(x.Asked.Body)
+}
+
+// glance is needs for those to whom a look is enough.
+func (x *exchange) glance() failover.Needs {
+	if x.released {
+		return failover.Needs{}
+	}
+	return needs.Glance(x.Asked.Body)
 }
 
 // hearLimits takes in what the answer's headers say of what the upstream will still take.

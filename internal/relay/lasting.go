@@ -8,6 +8,7 @@ import (
 	"omniroute/failover"
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/jsonscan"
+	"omniroute/internal/fit"
 	"omniroute/resilience"
 )
 
@@ -45,6 +46,9 @@ func inBackground(body []byte) bool {
 // fault, which is what stops it; what the upstream did wrong is put down apart from it.
 func (x *exchange) failed(c *call, v resilience.Verdict) failover.Event {
 	ev := failover.Event{Type: failover.Failed, Attempt: c.attempt.ID, Status: c.status, Verdict: v}
+	if v.Kind == resilience.KindContextLength {
+		ev.Window = fit.Said(c.fault.Message)
+	}
 	if !x.lasting || c.repeatable(v) || v.Scope == resilience.ScopeClient {
 		return ev
 	}

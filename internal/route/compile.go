@@ -191,12 +191,13 @@ func (r *Router) target(d catalog.Dialect, index int, t config.Target, c *config
 	speak := spoken(t.Provider, d)
 	key := resilience.Key{Provider: t.Provider.ID, Connection: c.ID, Model: t.Model}
 	price, priced := t.Provider.PriceOf(t.Model)
-	streamed, whole := r.latency.of(t.Provider.ID, t.Model)
+	kept := r.latency.of(t.Provider.ID, t.Model)
+	kept.fit.Set(abilities(t.Provider, t.Model))
 	meter := r.meters.of(key, t.Provider.RateLimitScope)
 	return failover.Target{
 		Target: r.engine.Target(key), Places: r.places.Of(key), Meter: meter, Headroom: meter,
 		Entry: index, Window: int64(t.Context), FirstToken: t.FirstTokenTimeout, Answer: t.AnswerTimeout,
-		Streamed: streamed, Whole: whole, Pulse: r.pulses.of(key),
+		Streamed: &kept.streamed, Whole: &kept.whole, Model: &kept.fit, Pulse: r.pulses.of(key),
 		Data: &Upstream{
 			Provider: t.Provider, Connection: c, Model: t.Model, Dialect: speak, BaseURL: c.BaseURL(speak),
 			RateLimitScope: t.Provider.RateLimitScope, Prefill: c.Prefill(speak, t.Model), Price: price, Priced: priced,

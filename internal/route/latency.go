@@ -5,9 +5,11 @@ import (
 
 	"omniroute/failover"
 	"omniroute/internal/config"
+	"omniroute/internal/fit"
 )
 
-// latencies keeps how long each model of each provider took to answer. It outlives reloads.
+// latencies keeps how long each model of each provider took to answer, and what it has refused for
+// its length. It outlives reloads.
 type latencies struct {
 	mu      sync.Mutex
 	written map[modelOf]*pair // of models that the configuration writes down
@@ -16,7 +18,10 @@ type latencies struct {
 
 type modelOf struct{ provider, model string }
 
-type pair struct{ streamed, whole failover.Latency }
+type pair struct {
+	streamed, whole failover.Latency
+	fit             fit.Model
+}
 
 func newLatencies() *latencies {
 	return &latencies{others: recent[modelOf, *pair]{limit: maxOnDemand}}
@@ -41,8 +46,9 @@ func (l *latencies) keep(cfg *config.Config) {
 	l.written = written
 }
 
-// of returns the latencies of a model: of streamed answers to their first content, and of whole ones.
-func (l *latencies) of(provider, model string) (streamed, whole *failover.Latency) {
+// of returns what is kept of a model: the latencies of streamed answers to their first content and of
+// whole ones, and what it can take.
+func (l *latencies) of(provider, model string) *pair {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := modelOf{provider, model}
@@ -50,7 +56,7 @@ func (l *latencies) of(provider, model string) (streamed, whole *failover.Latenc
 	if l.written[key] == nil {
 		l.others.put(key, p)
 	}
-	return &p.streamed, &p.whole
+	return p
 }
 
 func (l *latencies) find(key modelOf) *pair {

@@ -140,3 +140,25 @@ func isData(key, raw []byte) bool {
 	}
 	return bytes.HasPrefix(raw, []byte(`"data:`))
 }
+
+// Glance tells what a request may need at most, without reading it: tokens of the prompt are left
+// out, and what is only mentioned counts. It takes a tenth of the time.
+func Glance(body []byte) (n failover.Needs) {
+	n.Images = bytes.Contains(body, []byte(`image`))
+	n.Tools = bytes.Contains(body, []byte(`"tools"`)) || bytes.Contains(body, []byte(`"functions"`))
+	n.Schema = bytes.Contains(body, []byte(`chema`))
+	for _, name := range [][]byte{[]byte(`"max_tokens"`), []byte(`"max_completion_tokens"`), []byte(`"max_output_tokens"`), []byte(`"maxOutputTokens"`)} {
+		for rest := body; ; {
+			i := bytes.Index(rest, name)
+			if i < 0 {
+				break
+			}
+			rest = rest[i+len(name):]
+			s := jsonscan.New(bytes.TrimLeft(rest, " \t\r\n:"))
+			if v, ok := s.Int(); ok {
+				n.Output = max(n.Output, v)
+			}
+		}
+	}
+	return n
+}

@@ -65,3 +65,19 @@ func BenchmarkRead(b *testing.B) {
 		Read(body)
 	}
 }
+
+// TestGlanceMissesNothing: what a glance does not see is not there.
+func TestGlanceMissesNothing(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{"messages":[{"content":[{"type":"image_url","image_url":{"url":"x"}}]}],"max_tokens" : 12}`,
+		`{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":""}}]}],"generationConfig":{"maxOutputTokens":9,"responseSchema":{}}}`,
+		`{"input":[{"content":[{"type":"input_image"}]}],"text":{"format":{"type":"json_schema"}},"tools":[{}],"max_output_tokens":7}`,
+		`{"functions":[{}],"max_completion_tokens":3,"max_tokens":"no"}`,
+	} {
+		n, g := Read([]byte(body)), Glance([]byte(body))
+		if n.Images && !g.Images || n.Tools && !g.Tools || n.Schema && !g.Schema || g.Output < n.Output {
+			t.Errorf("%s: read %+v, seen %+v", body, n, g)
+		}
+	}
+}
