@@ -49,7 +49,7 @@ func TestSharedOnRedis(t *testing.T) {
 
 // fleet opens nodes on a store that gives out leases from the start.
 func fleet(t testing.TB, o Options) storetest.Fleet {
-	o.Prefix, o.grace = newPrefix(), time.Nanosecond
+	o.Prefix, o.grace, o.silence = newPrefix(), time.Nanosecond, time.Minute
 	return func(node string) resilience.Shared {
 		o.Node = node
 		s := New(o)
@@ -59,7 +59,7 @@ func fleet(t testing.TB, o Options) storetest.Fleet {
 }
 
 func medium(o Options) storetest.Medium {
-	o.Prefix, o.Node = newPrefix(), "one"
+	o.Prefix, o.Node, o.silence = newPrefix(), "one", time.Minute // a script of thousands of records takes long under the race detector
 	return storetest.Medium{Open: func(storetest.TB) resilience.Store { return New(o) }}
 }
 

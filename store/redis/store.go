@@ -46,6 +46,8 @@ type Options struct {
 	// grace is for how long a store that has just begun gives out no leases, so that the owners of
 	// those that it may have lost can say so first. Defaults to 2s, two beats.
 	grace time.Duration
+	// silence is how long a connection may be without the answer that it waits for. Defaults to 2s.
+	silence time.Duration
 	// resp2 makes the client speak the old protocol, as a test's server needs it.
 	resp2 bool
 }
@@ -80,6 +82,9 @@ func New(o Options) *Store {
 	}
 	if o.grace == 0 {
 		o.grace = 2 * time.Second
+	}
+	if o.silence == 0 {
+		o.silence = 2 * time.Second
 	}
 	s := &Store{o: o}
 	for _, name := range []string{"meta", "gates", "log", "ends", "leases", "nodes"} {
@@ -137,7 +142,7 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	}
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{s.o.Address}, SelectDB: s.o.DB, Username: s.o.User, Password: s.o.Password, TLSConfig: s.o.TLS,
-		ClientName: "omniroute", Dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}, ConnWriteTimeout: 2 * time.Second,
+		ClientName: "omniroute", Dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}, ConnWriteTimeout: s.o.silence,
 		ForceSingleClient: true, DisableRetry: true, DisableCache: true, PipelineMultiplex: -1,
 		RingScaleEachConn: 6, ReadBufferEachConn: bufferSize, WriteBufferEachConn: bufferSize, BlockingPoolSize: 1,
 		AlwaysRESP2: s.o.resp2, ClientSetInfo: rueidis.DisableClientSetInfo,
