@@ -145,21 +145,24 @@ func TestKeepalive(t *testing.T) {
 // the client's dialect, with everything that the error's own answer would have said.
 func TestKeepaliveThenFailure(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, path, body, sign, want string }{
+	for _, c := range []struct{ name, path, body, sign, want, last string }{
 		{"chat", "/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"q"}]}`,
-			": keep-alive\n\n", `data: {"error":{"message":`},
+			": keep-alive\n\n", `data: {"error":{"message":`, ""},
 		{"responses", "/v1/responses", `{"model":"m","stream":true,"input":"q"}`,
-			": keep-alive\n\n", "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,\"error\":{\"message\":"},
+			": keep-alive\n\n", "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,\"error\":{\"message\":",
+			"event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":1,\"response\":{\"id\":\"resp_"},
 		{"messages", "/v1/messages", `{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"q"}]}`,
-			"event: ping\ndata: {\"type\": \"ping\"}\n\n", "event: error\ndata: {\"type\":\"error\","},
+			"event: ping\ndata: {\"type\": \"ping\"}\n\n", "event: error\ndata: {\"type\":\"error\",", ""},
 		{"gemini", "/v1beta/models/m:streamGenerateContent?alt=sse", `{"contents":[{"parts":[{"text":"q"}]}]}`,
-			"\n\n", `data: {"error":{"code":429,`},
+			"\n\n", `data: {"error":{"code":429,`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			living(t, fails(40*time.Second), func(t *testing.T, w *gatewaytest.World) {
 				a := w.Post(t.Context(), c.path, c.body)
 				rest, ok := strings.CutPrefix(a.Body, c.sign+c.sign)
-				if a.Status != 200 || !ok || !strings.HasPrefix(rest, c.want) || strings.Count(rest, "\n\n") != 1 || !strings.HasSuffix(rest, "\n\n") {
+				rest, last, _ := strings.Cut(rest, "\n\n")
+				if a.Status != 200 || !ok || !strings.HasPrefix(rest, c.want) || !strings.HasPrefix(last, c.last) ||
+					strings.Count(last, "\n\n") != min(1, len(c.last)) || last != "" && !strings.HasSuffix(last, "\n\n") {
 					t.Errorf("%d %q", a.Status, a.Body)
 				}
 				for _, part := range []string{"rate limited or out of quota", "slow down", `"attempts":[{"provider":"u"`, `"retry_after_ms":`, `"request_id":"` + a.Header.Get("X-Request-Id") + `"`} {

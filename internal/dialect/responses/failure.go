@@ -17,7 +17,11 @@ func appendFailure(dst []byte, r *dialect.ErrorReport, number int64, id, model s
 	event := append([]byte(`{"type":"error","sequence_number":`), strconv.FormatInt(number, 10)...)
 	event = append(append(event, ','), body[1:]...)
 	dst = sse.Append(dst, "error", event)
-	if id == "" {
+	switch {
+	case id != "":
+	case r.RequestID != "": // nothing was sent of a response, and some clients wait for its end alone
+		id = "resp_" + r.RequestID
+	default:
 		return dst
 	}
 	if output == nil {

@@ -62,16 +62,17 @@ func (st *stream) Observe(ev *sse.Event) dialect.Observation {
 		a.Dropped++
 		return dialect.Observation{Malformed: true}
 	}
-	if e.number >= st.number {
-		st.number = e.number + 1
-	}
 	if e.response.id != "" {
 		a.ID = e.response.id
 	}
 	if e.response.model != "" {
 		a.Model = e.response.model
 	}
-	return st.take(&e, data)
+	o := st.take(&e, data)
+	if e.number >= st.number && !o.Error { // ours is in the place of theirs
+		st.number = e.number + 1
+	}
+	return o
 }
 
 func (st *stream) take(e *event, data []byte) dialect.Observation {
