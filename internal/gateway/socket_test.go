@@ -91,6 +91,13 @@ func TestClientGoneOnSockets(t *testing.T) {
 					t.Errorf("the upstream call ended %v after its client had left", d)
 				}
 				within(t, 10*time.Second, "the story is told", func() bool { return len(w.Stories()) == 1 })
+				if how == "half-close" {
+					// It still reads, and must not take what it gets for a whole answer.
+					rest, err := io.ReadAll(c)
+					if when == "before an answer" && len(rest) > 0 || bytes.HasSuffix(rest, []byte("\r\n0\r\n\r\n")) {
+						t.Errorf("a client that still reads got %q, %v", rest, err)
+					}
+				}
 				if s := w.Stories()[0]; s.Status != 499 || len(s.Attempts) != 1 || s.Attempts[0].Outcome != "canceled" {
 					t.Errorf("story %+v", s)
 				}

@@ -333,7 +333,7 @@ func (x *exchange) clientGone(c *call, err error) {
 		return
 	}
 	c.cancel(context.Canceled)
-	x.story.Status = statusClientGone
+	x.left()
 	c.outcome = resilience.Verdict{Scope: resilience.ScopeClient, Kind: resilience.KindCanceled, Rule: "client.gone", Evidence: err.Error()}
 }
 

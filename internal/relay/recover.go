@@ -166,7 +166,7 @@ func (x *exchange) settleRecovery(c *call, ev failover.Event) *call {
 	case x.shuttingDown():
 		x.failLate(resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindCanceled, Rule: ruleShutdown})
 	default:
-		x.story.Status = statusClientGone
+		x.left()
 	}
 	return nil
 }

@@ -99,6 +99,7 @@ type exchange struct {
 	started time.Time
 	story   telemetry.Story
 	hurried bool       // a write deadline was set
+	gone    bool       // the client has left
 	alive   *keepalive // nil where the client gets no signs of life
 	// released says that the bytes of the body are not ours to read any more.
 	released bool
@@ -185,7 +186,7 @@ func (x *exchange) settle(c *call) *call {
 func (x *exchange) abandoned() {
 	if !x.shuttingDown() {
 		x.alive.stop()
-		x.story.Status = statusClientGone
+		x.left()
 		return
 	}
 	rep := shutdownReport(x.ID)
@@ -210,6 +211,15 @@ const statusClientGone = 499
 
 func (x *exchange) call(id int) *call { return x.calls[id-1] } // ids count from 1, in order
 
+// left notes that the client has left.
+func (x *exchange) left() { x.gone, x.story.Status = true, statusClientGone }
+
+// hangUp cuts the connection of a client that counts as gone. One that has only stopped sending
+// still reads, and would take the regular end of what was written for a whole answer.
+func (x *exchange) hangUp() {
+	_ = x.out.SetWriteDeadline(time.Unix(1, 0)) // a writer that cannot has nobody on the other side
+}
+
 // letGo gives the request's body back once no attempt can need it any more, so that a long
 // answer does not keep a long question in memory.
 func (x *exchange) letGo() {
@@ -232,6 +242,9 @@ func (x *exchange) finish() {
 	x.handle.Close()
 	x.letGo()
 	s := &x.story
+	if x.gone {
+		x.hangUp()
+	}
 	s.ID, s.At, s.Duration = x.ID, x.started, time.Since(x.started)
 	s.Dialect, s.Method, s.Path = x.Dialect.Name(), x.r.Method, x.Asked.Path
 	s.Model, s.Route, s.Stream = x.Asked.Model, x.Route.Name, x.Asked.Stream
