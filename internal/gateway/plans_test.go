@@ -15,6 +15,7 @@ import (
 
 	"omniroute/internal/gateway/gatewaytest"
 	"omniroute/internal/lab"
+	"omniroute/resilience"
 )
 
 // planConfig has two keys on the first of three providers, and timers that differ from each other.
@@ -122,28 +123,37 @@ func (c *chopped) Read(b []byte) (int, error) {
 // service again.
 func TestRandomFaultPlans(t *testing.T) {
 	t.Parallel()
-	plans, only := 1000, -1
+	first, end := 0, 1000
 	if raceDetector || testing.Short() {
-		plans = 150 // under the race detector each costs ten times as much
+		end = 150 // under the race detector each costs ten times as much
 	}
-	if s := os.Getenv("OMNIROUTE_PLAN"); s != "" { // one plan alone, by the number that failed
-		only, _ = strconv.Atoi(s)
-		plans = only + 1
+	if s := os.Getenv("OMNIROUTE_PLAN"); s != "" { // one plan alone, by the number that failed, or FIRST-LAST
+		from, to, more := strings.Cut(s, "-")
+		if !more {
+			to = from
+		}
+		var err, err2 error
+		first, err = strconv.Atoi(from)
+		end, err2 = strconv.Atoi(to)
+		if end++; err != nil || err2 != nil || end <= first {
+			t.Fatalf("OMNIROUTE_PLAN=%s names neither a plan nor some as FIRST-LAST", s)
+		}
 	}
 	seen := &recoveries{}
-	t.Cleanup(func() { seen.check(t, plans == 1000) })
+	t.Cleanup(func() { seen.check(t, end-first >= 1000) })
 	const lanes = 8
 	for lane := range lanes {
 		t.Run(fmt.Sprint("lane ", lane), func(t *testing.T) {
 			t.Parallel()
-			for seed := lane; seed < plans && !t.Failed(); seed += lanes {
-				if only >= 0 && seed != only {
-					continue
-				}
-				synctest.Test(t, func(t *testing.T) { runPlan(t, uint64(seed), seen) })
-				if t.Failed() {
-					t.Logf("this was plan %d; OMNIROUTE_PLAN=%d runs it alone", seed, seed)
-				}
+			for seed := first + lane; seed < end && !t.Failed(); seed += lanes {
+				synctest.Test(t, func(t *testing.T) {
+					defer func() { // behind the end of a failed bubble nothing is run
+						if t.Failed() {
+							t.Logf("this was plan %d; OMNIROUTE_PLAN=%d runs it alone", seed, seed)
+						}
+					}()
+					runPlan(t, uint64(seed), seen)
+				})
 			}
 		})
 	}
@@ -280,10 +290,13 @@ func keptAlive(a gatewaytest.Answer) bool { return strings.HasPrefix(a.Body, ": 
 func sumsEqual(t *testing.T, w *gatewaytest.World) {
 	t.Helper()
 	type target struct{ provider, connection, model string }
-	told, seen := map[target]int{}, map[target]int{}
+	told, unsure, seen := map[target]int{}, map[target]int{}, map[target]int{}
 	for _, s := range w.Stories() {
 		for _, a := range s.Attempts {
-			told[target{a.Key.Provider, a.Key.Connection, a.Key.Model}]++
+			k := target{a.Key.Provider, a.Key.Connection, a.Key.Model}
+			if told[k]++; a.Duration == 0 && a.Status == 0 && a.Verdict.Scope == resilience.ScopeNone {
+				unsure[k]++ // cancelled in the very moment of its dispatch, by a client that left, for one
+			}
 		}
 	}
 	for name, p := range w.Providers {
@@ -298,12 +311,12 @@ func sumsEqual(t *testing.T, w *gatewaytest.World) {
 		}
 	}
 	for k, n := range seen {
-		if told[k] != n {
+		if told[k] < n {
 			t.Errorf("%v: %d calls at the upstream, %d in stories", k, n, told[k])
 		}
 	}
 	for k, n := range told {
-		if seen[k] != n {
+		if seen[k] < n-unsure[k] {
 			t.Errorf("%v: %d attempts in stories, %d calls at the upstream", k, n, seen[k])
 		}
 	}
