@@ -86,9 +86,10 @@ func TestLineIsServedInOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		o.wg.Wait()
-		for i, want := range []time.Duration{1, 1, 2, 2, 3} {
-			if got := o.at(t, fmt.Sprint(i)); got != want*time.Second {
-				t.Errorf("request %d ended after %v, want %v", i, got, want*time.Second)
+		for i, seconds := range []int{1, 1, 2, 2, 3} {
+			want := time.Duration(seconds) * time.Second
+			if got := o.at(t, fmt.Sprint(i)); got != want {
+				t.Errorf("request %d ended after %v, want %v", i, got, want)
 			}
 		}
 		if o.most.Load() != 2 {
