@@ -39,7 +39,8 @@ func (m *reference) failLock(l *refGate, r refReport) {
 func (m *reference) lockMoved(k Key, kind Kind, n int) {
 	l := get(m.locks, k)
 	m.forget(l)
-	if l.out { // nothing is told that the exclusion does not know
+	if l.out { // it is known already; the cause may become graver (law A5)
+		m.worsen(l, refReport{Verdict: Verdict{Kind: kind}})
 		return
 	}
 	m.moved(l, refReport{Verdict: Verdict{Kind: kind}}, n)
