@@ -20,6 +20,8 @@ func everySet(name string) (string, bool) {
 		return "0.0.0.0:20128", true
 	case "OMNIROUTE_METRICS_LISTEN":
 		return "0.0.0.0:9464", true
+	case "ALERT_URL":
+		return "https://hooks.example/x", true
 	}
 	return "value-of-" + name, true
 }

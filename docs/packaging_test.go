@@ -14,8 +14,9 @@ import (
 	"omniroute/internal/config"
 )
 
-// atStop is what the program may need after shutdown_grace: to cut what is left, and to write the state.
-const atStop = 8 * time.Second
+// atStop is what the program may need after shutdown_grace: to cut what is left, to write the state, and to deliver
+// alerts.
+const atStop = 11 * time.Second
 
 // sample is the packaged configuration, with what the container's environment adds.
 func sample(t *testing.T, env func(string) (string, bool)) (*config.Config, []config.Warning) {

@@ -37,6 +37,7 @@ func (b *builder) build() *Config {
 	b.record(n.get("record"))
 
 	b.affinity(n.get("affinity"))
+	b.alerts(n.get("alerts"))
 	c.Relay = defaultRelay()
 	b.relay(n.get("relay"), &c.Relay)
 	c.firstTokenSet = n.get("relay").get("first_token_timeout").ok()

@@ -41,6 +41,9 @@ type Config struct {
 	// Affinity says how long sessions stay with the target that knows them.
 	Affinity Affinity
 
+	// Alerts are who is told over webhooks.
+	Alerts []Alert
+
 	// Providers and Combos are in the order of the file.
 	Providers []*Provider
 	Combos    []*Combo

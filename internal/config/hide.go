@@ -22,6 +22,10 @@ func (c *Config) Hide(text string) string {
 		}
 	}
 	look(c.AdminToken.Reveal())
+	for _, a := range c.Alerts {
+		look(a.URL.Reveal())
+		look(a.Secret.Reveal())
+	}
 	if c.Store.Redis != nil {
 		look(c.Store.Redis.Password.Reveal())
 	}

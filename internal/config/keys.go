@@ -54,6 +54,10 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "Named lists of targets. Clients ask for a combo as if it were a model.",
 	},
 	{
+		key: "alerts", spec: spec{kind: kindList, elem: &spec{kind: kindObject, fields: alertFields}},
+		doc: "Who is told over a webhook when something needs people, and when it is over.",
+	},
+	{
 		key: "affinity", spec: spec{kind: kindObject, fields: affinityFields},
 		doc: "How long a session stays with the connection that has its prompts cached. A session is named by the header x-session-id, or by a field of the request; without a name there is none.",
 	},
@@ -201,6 +205,13 @@ var connectionFields = []field{
 	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The connection's share among its siblings."},
 	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once. Further requests go to other targets, else they wait in line (`relay.queue`). Absent: any number.", example: "8"},
 	{key: "base_url", spec: spec{kind: kindURL}, doc: "An address of its own, which fails independently of its siblings'.", example: "https://eu.acme.example/v1"},
+}
+
+var alertFields = []field{
+	{key: "url", spec: spec{kind: kindSecret}, required: true, doc: "Where each message is posted as JSON, with a member text that Slack and its like show. It counts as a secret.", example: `"${ALERT_URL}"`},
+	{key: "secret", spec: spec{kind: kindSecret}, doc: "Signs the messages: x-omniroute-signature has the time and an HMAC-SHA256. Default: they are not signed.", example: `"${ALERT_SECRET}"`},
+	{key: "events", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindEnum, enum: AlertEvents()}}, doc: "What is told: breaker (opened, closed), quarantine (of a connection: began, ended), no_target (of a combo: began, ended), store (degraded, ok), cluster (isolated, joined). Default: all.", example: "[quarantine, no_target]"},
+	{key: "name", spec: spec{kind: kindString}, doc: "Who it is, in the log. Default: the host's name.", example: "on-call"},
 }
 
 var commandFields = []field{

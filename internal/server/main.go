@@ -18,6 +18,7 @@ import (
 	"omniroute/classify"
 	"omniroute/failover"
 	"omniroute/internal/admin"
+	"omniroute/internal/alert"
 	"omniroute/internal/config"
 	"omniroute/internal/credential"
 	"omniroute/internal/dashboard"
@@ -67,6 +68,7 @@ type Main struct {
 	watch     *watcher
 	unknown   *classify.Samples
 	keys      *credential.Keeper
+	alerts    *alert.Alerter
 
 	router     atomic.Pointer[route.Router]
 	classifier atomic.Pointer[classify.Classifier]
@@ -173,13 +175,14 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		}
 	}
 	m.runner = failover.NewRunner(m.engine)
+	m.alerts = alert.New(m.engine, m.log)
 	var ends func() time.Time
 	if m.cert != nil {
 		ends = m.cert.ends
 	}
 	m.metrics = telemetry.New(telemetry.Options{
-		CertificateEnds: ends,
-		Engine:          m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
+		CertificateEnds: ends, Alerts: m.alerts.Counts,
+		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
 		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
 		Places: func(f func(resilience.Key, *failover.Places)) {
 			if r := m.router.Load(); r != nil {
@@ -209,6 +212,8 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		return err
 	}
 	m.router.Store(router)
+	m.alerts.Configure(cfg)
+	m.alerts.Start()
 	return nil
 }
 

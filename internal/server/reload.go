@@ -64,6 +64,7 @@ func (m *Main) reload() error {
 	m.classifier.Store(c.Noting(m.noteUnknown))
 	m.router.Store(router)
 	m.withoutKeys()
+	m.alerts.Configure(cfg)
 	m.metrics.Configure(route.EngineConfig(cfg))
 	return nil
 }

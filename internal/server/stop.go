@@ -16,6 +16,8 @@ const (
 	cutTime   = 3 * time.Second
 	lastWords = time.Second
 	flushTime = 5 * time.Second
+	// alertTime is how long alerts that wait may take to be delivered.
+	alertTime = 3 * time.Second
 )
 
 // CutError says that requests were still running when the time to finish was over.
@@ -136,6 +138,11 @@ func (m *Main) abandon(polite bool) error {
 	}
 	if m.store != nil {
 		errs = append(errs, m.store.Close())
+	}
+	if m.alerts != nil { // the last, since somebody else's server is waited for
+		told, cancel := context.WithTimeout(context.Background(), alertTime)
+		defer cancel()
+		m.alerts.Stop(told)
 	}
 	return errors.Join(errs...)
 }

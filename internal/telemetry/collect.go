@@ -85,3 +85,25 @@ func (p *places) Collect(ch chan<- prometheus.Metric) {
 		}
 	})
 }
+
+// alerts is a collector that counts what became of alerts.
+type alerts struct {
+	read func() (sent, dropped int64)
+	desc *prometheus.Desc
+}
+
+var _ prometheus.Collector = (*alerts)(nil)
+
+func newAlerts(read func() (sent, dropped int64)) *alerts {
+	return &alerts{read, prometheus.NewDesc("omniroute_alerts_total", "Alerts over webhooks, by what became of them: sent, or dropped after many tries.", []string{"result"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (a *alerts) Describe(ch chan<- *prometheus.Desc) { ch <- a.desc }
+
+// Collect implements prometheus.Collector.
+func (a *alerts) Collect(ch chan<- prometheus.Metric) {
+	sent, dropped := a.read()
+	ch <- prometheus.MustNewConstMetric(a.desc, prometheus.CounterValue, float64(sent), "sent")
+	ch <- prometheus.MustNewConstMetric(a.desc, prometheus.CounterValue, float64(dropped), "dropped")
+}

@@ -31,6 +31,8 @@ type Options struct {
 	Places func(func(connection resilience.Key, p *failover.Places))
 	// CertificateEnds returns when the listener's certificate ends. Without it the metric is left out.
 	CertificateEnds func() time.Time
+	// Alerts returns how many alerts were delivered and given up. Without it the metric is left out.
+	Alerts func() (sent, dropped int64)
 	// Logger is told of scrapes that fail. Defaults to slog.Default.
 	Logger *slog.Logger
 }
@@ -84,6 +86,9 @@ func New(o Options) *Metrics {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "omniroute_certificate_end_timestamp_seconds", Help: "When the listener's certificate ends, as a Unix time.",
 		}, func() float64 { return float64(o.CertificateEnds().Unix()) }))
+	}
+	if o.Alerts != nil {
+		m.registry.MustRegister(newAlerts(o.Alerts))
 	}
 	if o.Panics != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
