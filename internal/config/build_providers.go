@@ -78,12 +78,7 @@ func (b *builder) endpoints(e *entry, p *Provider) {
 		dialects = []catalog.Dialect{catalog.Dialect(dialect.text)}
 	case p.Known != nil:
 		for _, known := range p.Known.Endpoints {
-			if available("providers.*.dialect=" + string(known.Dialect)) {
-				dialects = append(dialects, known.Dialect)
-			}
-		}
-		if len(dialects) == 0 {
-			b.errorAt(e.pos, n.path, "the provider speaks %s only, which is not available in this version", p.Known.Endpoints[0].Dialect)
+			dialects = append(dialects, known.Dialect)
 		}
 	default:
 		dialects = []catalog.Dialect{catalog.OpenAI}

@@ -8,12 +8,9 @@ import (
 	"time"
 )
 
-const notAvailable = "is not available in this version; remove it"
-
-// check compares a value with what may stand in its place: keys, shapes, words and ranges. at is the
-// place in the notation of the unavailable list. A value that it reports is marked bad, so that
-// what is built of the rest can leave it out.
-func (p *problems) check(n *node, s *spec, at string) {
+// check compares a value with what may stand in its place: keys, shapes, words and ranges. A value that it reports is
+// marked bad, so that what is built of the rest can leave it out.
+func (p *problems) check(n *node, s *spec) {
 	if n.bad {
 		return
 	}
@@ -59,7 +56,7 @@ func (p *problems) check(n *node, s *spec, at string) {
 	}
 	switch form.kind {
 	case kindObject:
-		p.checkObject(n, form, at)
+		p.checkObject(n, form)
 	case kindMap:
 		if form.nonEmpty && len(n.entries) == 0 {
 			p.errorf(n, "there is nothing here; add an entry, such as\n    %s", lineOf(n.path))
@@ -72,7 +69,7 @@ func (p *problems) check(n *node, s *spec, at string) {
 				e.value.publish() // a cooldown, whatever its name
 				continue
 			}
-			p.check(e.value, form.elem, below(at, "*"))
+			p.check(e.value, form.elem)
 		}
 	case kindList:
 		if form.nonEmpty && len(n.items) == 0 {
@@ -80,18 +77,14 @@ func (p *problems) check(n *node, s *spec, at string) {
 			return
 		}
 		for _, item := range n.items {
-			elem, elemAt := form.elem, at+"[]"
-			if form.elem.kind == kindEnum {
-				elemAt = at // words are held back by the key's name
-			}
-			p.check(item, elem, elemAt)
+			p.check(item, form.elem)
 		}
 	default:
-		p.checkScalar(n, form, at)
+		p.checkScalar(n, form)
 	}
 }
 
-func (p *problems) checkObject(n *node, s *spec, at string) {
+func (p *problems) checkObject(n *node, s *spec) {
 	for i := range n.entries {
 		e := &n.entries[i]
 		f := s.field(e.key)
@@ -102,15 +95,9 @@ func (p *problems) checkObject(n *node, s *spec, at string) {
 			p.errorAt(e.pos, n.path, "this is no key that can stand here; check the lines above and below, one of them may have lost its indentation")
 		case f == nil:
 			e.value.bad = true
-			p.errorAt(e.pos, n.path, "unknown key %s%s", quote(e.key), didYouMeanKey(e.key, s, at))
-		case !available(below(at, e.key)):
-			e.value.bad = true
-			if !f.private() {
-				e.value.publish()
-			}
-			p.errorAt(e.pos, e.value.path, notAvailable)
+			p.errorAt(e.pos, n.path, "unknown key %s%s", quote(e.key), didYouMeanKey(e.key, s))
 		default:
-			p.check(e.value, &f.spec, below(at, e.key))
+			p.check(e.value, &f.spec)
 		}
 	}
 	for _, f := range s.fields {
@@ -136,18 +123,18 @@ func likeSecret(text string) bool {
 }
 
 // didYouMeanKey suggests the nearest key, or says which there are.
-func didYouMeanKey(key string, s *spec, at string) string {
+func didYouMeanKey(key string, s *spec) string {
 	var keys []string
-	for _, f := range availableFields(at, s) {
+	for _, f := range s.fields {
 		keys = append(keys, f.key)
 	}
 	if near := didYouMean(key, keys); near != "" {
 		return near
 	}
-	if at == "relay" && (&spec{fields: comboFields}).field(key) != nil && available("combos.*."+key) {
+	if s.hasFields(relayFields) && (&spec{fields: comboFields}).field(key) != nil {
 		return "; it is a combo's own: set it under combos, such as\n    NAME: {" + key + ": …, targets: […]}"
 	}
-	if at == "combos.*" && (key == "connect_timeout" || key == "queue") {
+	if s.hasFields(comboFields) && (key == "connect_timeout" || key == "queue") {
 		return "; it is the same for all requests: set it under relay"
 	}
 	return "; remove it, or use one of " + strings.Join(keys, ", ")
@@ -164,13 +151,13 @@ func (f *field) line() string {
 	return f.key + ": " + or(f.def, "…")
 }
 
-func (p *problems) checkScalar(n *node, s *spec, at string) {
+func (p *problems) checkScalar(n *node, s *spec) {
 	if n.absent && s.kind == kindSecret {
 		return // the place that uses it decides
 	}
 	switch s.kind {
 	case kindEnum:
-		p.checkWord(n, s, at)
+		p.checkWord(n, s)
 	case kindSecret:
 		if n.text == "" {
 			p.errorf(n, "the value is empty; write one, or ${NAME:-} if it may be missing")
@@ -212,14 +199,9 @@ func (p *problems) checkScalar(n *node, s *spec, at string) {
 	}
 }
 
-func (p *problems) checkWord(n *node, s *spec, at string) {
-	words := availableWords(at, s.enum)
-	switch {
-	case contains(words, n.text):
-	case contains(s.enum, n.text):
-		p.errorf(n, "%s is not available in this version; use %s", quote(n.shown()), oneOf(words))
-	default:
-		p.errorf(n, "%s is not one of %s%s", quote(n.shown()), strings.Join(words, ", "), didYouMean(n.text, words))
+func (p *problems) checkWord(n *node, s *spec) {
+	if !contains(s.enum, n.text) {
+		p.errorf(n, "%s is not one of %s%s", quote(n.shown()), strings.Join(s.enum, ", "), didYouMean(n.text, s.enum))
 	}
 }
 

@@ -63,8 +63,8 @@ func Init(env func(string) (string, bool)) []byte {
 	line("# The defaults of everything else.")
 	for _, section := range []string{"resilience", "relay"} {
 		line("#" + section + ":")
-		for _, f := range availableFields(section, &root.field(section).spec) {
-			line("#  " + f.key + ": " + f.defaults(section+"."+f.key))
+		for _, f := range root.field(section).fields {
+			line("#  " + f.key + ": " + f.defaults())
 		}
 	}
 	return []byte(b.String())
@@ -83,13 +83,13 @@ func exampleTargets(keys []found) []string {
 }
 
 // defaults is the default of a field as YAML, of an object with all its fields in one line.
-func (f *field) defaults(at string) string {
+func (f *field) defaults() string {
 	if f.kind != kindObject {
 		return f.def
 	}
 	var parts []string
-	for _, below := range availableFields(at, &f.spec) {
-		if d := below.defaults(at + "." + below.key); d != "" {
+	for _, below := range f.fields {
+		if d := below.defaults(); d != "" {
 			parts = append(parts, below.key+": "+d)
 		}
 	}

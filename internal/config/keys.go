@@ -6,8 +6,7 @@ import (
 	"omniroute/internal/catalog"
 )
 
-// root describes every key that this version knows. The check of a file, the JSON Schema and the reference page are
-// read off it; what a later version brings is described here too and held back by unavailable.go.
+// root describes every key. The check of a file, the JSON Schema and the reference page are read off it.
 var root = spec{kind: kindObject, fields: []field{
 	{
 		key: "listen", spec: spec{kind: kindString}, def: "127.0.0.1:20128",

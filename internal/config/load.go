@@ -62,7 +62,7 @@ func parse(name string, src []byte, env func(string) (string, bool), read func(s
 	if n.shape != shapeMap && !n.bad {
 		p.errorf(n, "a configuration is a mapping, such as\n    %s", lineOf("providers"))
 	}
-	p.check(n, &root, "")
+	p.check(n, &root)
 	p.maskSecrets(n)
 	b := &builder{problems: p, dir: filepath.Dir(name), read: read, root: n}
 	c := b.build()

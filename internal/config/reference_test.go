@@ -89,69 +89,69 @@ func reference(t *testing.T) []byte {
 func sections() []section {
 	var all []section
 	seen := map[*field]bool{}
-	var add func(title, at, doc string, s *spec)
-	add = func(title, at, doc string, s *spec) {
+	var add func(title, doc string, s *spec)
+	add = func(title, doc string, s *spec) {
 		sec := section{Title: title, Doc: doc}
 		type child struct {
-			title, at string
-			f         *field
-			s         *spec
+			title string
+			f     *field
+			s     *spec
 		}
 		var next []child
-		for _, f := range availableFields(at, s) {
-			row := keyRow{Key: f.key, Takes: typeName(&f.spec, below(at, f.key)), Doc: f.doc, Required: f.required}
+		for _, f := range s.fields {
+			row := keyRow{Key: f.key, Takes: typeName(&f.spec), Doc: f.doc, Required: f.required}
 			if f.def != "" {
 				row.Default = "`" + f.def + "`"
 			}
 			sec.Keys = append(sec.Keys, row)
-			inner, innerAt, suffix := object(&f.spec, below(at, f.key))
+			inner, suffix := object(&f.spec)
 			original := s.field(f.key)
 			if inner != nil && len(inner.fields) > 0 && !seen[&inner.fields[0]] {
 				seen[&inner.fields[0]] = true
 				name := title + "." + f.key + suffix
-				if at == "" {
+				if s == &root {
 					name = f.key + suffix
 				}
-				next = append(next, child{name, innerAt, original, inner})
+				next = append(next, child{name, original, inner})
 			}
 		}
 		all = append(all, sec)
 		for _, n := range next {
-			add("`"+strings.ReplaceAll(n.title, "`", "")+"`", n.at, n.f.doc, n.s)
+			add("`"+strings.ReplaceAll(n.title, "`", "")+"`", n.f.doc, n.s)
 		}
 	}
-	add("The file", "", "The keys at the top of the file.", &root)
+	add("The file", "The keys at the top of the file.", &root)
 	return all
 }
 
 // object returns the object in a spec, through lists, mappings and second forms.
-func object(s *spec, at string) (inner *spec, innerAt, suffix string) {
+func object(s *spec) (inner *spec, suffix string) {
 	for form := s; form != nil; form = form.alternative {
 		switch form.kind {
 		case kindObject:
-			return form, at, ""
+			return form, ""
 		case kindList:
-			if o, oAt, more := object(form.elem, at+"[]"); o != nil {
-				return o, oAt, "[]" + more
+			if o, more := object(form.elem); o != nil {
+				return o, "[]" + more
 			}
 		case kindMap:
-			if o, oAt, more := object(form.elem, below(at, "*")); o != nil {
-				return o, oAt, ".NAME" + more
+			if o, more := object(form.elem); o != nil {
+				return o, ".NAME" + more
 			}
 		}
 	}
-	return nil, "", ""
+	return nil, ""
 }
 
 // typeName says for the reference what a key takes.
-func typeName(s *spec, at string) string {
+func typeName(s *spec) string {
 	code := func(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 	var text string
 	switch s.kind {
 	case kindEnum:
-		text = code(availableWords(at, s.enum))
+		text = code(s.enum)
 	case kindList:
-		text = "list of " + typeName(s.elem, at+"[]")
+		text = "list of " + typeName(s.elem)
 	case kindMap, kindObject:
 		text = "mapping"
 	case kindInt, kindNumber:
@@ -176,7 +176,7 @@ func typeName(s *spec, at string) string {
 		return text + ", or a list"
 	}
 	if s.alternative != nil {
-		text += ", or " + typeName(s.alternative, at)
+		text += ", or " + typeName(s.alternative)
 	}
 	return text
 }

@@ -24,7 +24,7 @@ const (
 
 // Schema returns the JSON Schema (draft 7) of a configuration, with descriptions and defaults.
 func Schema() *jsonschema.Schema {
-	s := root.schema("")
+	s := root.schema()
 	s.Schema = draft
 	s.Title = "OmniRoute configuration"
 	providers := s.Properties["providers"]
@@ -49,23 +49,23 @@ func SchemaJSON() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// schema makes the schema of one place; at is the place in the notation of the unavailable list.
-func (s *spec) schema(at string) *jsonschema.Schema {
-	forms := []*jsonschema.Schema{s.form(at)}
+// schema makes the schema of one place.
+func (s *spec) schema() *jsonschema.Schema {
+	forms := []*jsonschema.Schema{s.form()}
 	if s.alternative != nil {
-		forms = append(forms, s.alternative.schema(at))
+		forms = append(forms, s.alternative.schema())
 	}
 	return anyOf(forms...)
 }
 
-func (s *spec) form(at string) *jsonschema.Schema {
+func (s *spec) form() *jsonschema.Schema {
 	text := func(pattern string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Pattern: pattern} }
 	variable := text(variablePattern)
 	switch s.kind {
 	case kindSecret:
 		return &jsonschema.Schema{Type: "string", MinLength: pointer(1)}
 	case kindEnum:
-		return anyOf(words(availableWords(at, s.enum)), variable)
+		return anyOf(words(s.enum), variable)
 	case kindInt:
 		return anyOf(append(s.besides(), s.bounds("integer"), variable)...)
 	case kindNumber:
@@ -100,26 +100,22 @@ func (s *spec) form(at string) *jsonschema.Schema {
 		if s.nonEmpty {
 			list.MinItems = pointer(1)
 		}
-		elemAt := at + "[]"
-		if s.elem.kind == kindEnum {
-			elemAt = at
-		}
-		list.Items = s.elem.schema(elemAt)
+		list.Items = s.elem.schema()
 		return list
 	case kindMap:
-		return s.mapSchema(at)
+		return s.mapSchema()
 	case kindObject:
-		return s.objectSchema(at)
+		return s.objectSchema()
 	}
 	return &jsonschema.Schema{Type: "string"}
 }
 
-func (s *spec) mapSchema(at string) *jsonschema.Schema {
+func (s *spec) mapSchema() *jsonschema.Schema {
 	m := &jsonschema.Schema{Types: []string{"object", "null"}}
 	if s.nonEmpty {
 		m.Types, m.Type, m.MinProperties = nil, "object", pointer(1)
 	}
-	elem := s.elem.schema(below(at, "*"))
+	elem := s.elem.schema()
 	if len(s.enum) == 0 {
 		m.AdditionalProperties = elem
 		return m
@@ -132,10 +128,10 @@ func (s *spec) mapSchema(at string) *jsonschema.Schema {
 	return m
 }
 
-func (s *spec) objectSchema(at string) *jsonschema.Schema {
+func (s *spec) objectSchema() *jsonschema.Schema {
 	o := &jsonschema.Schema{Types: []string{"object", "null"}, Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never()}
-	for _, f := range availableFields(at, s) {
-		below := f.schema(below(at, f.key))
+	for _, f := range s.fields {
+		below := f.schema()
 		below.Description = f.doc
 		below.Default = f.defaultJSON()
 		o.Properties[f.key] = below

@@ -136,65 +136,15 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsKnown parses the format's whole example: what is refused is what the unavailable list names.
+// TestEveryKeyIsKnown parses the format's whole example.
 func TestEveryKeyIsKnown(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile("testdata/all-keys.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = parseText(string(src))
-	var refused []string
-	if errs, ok := err.(Errors); ok {
-		for _, e := range errs {
-			if !strings.Contains(e.Message, "not available in this version") {
-				t.Errorf("%v", e)
-			}
-			refused = append(refused, e.Path)
-		}
-	}
-	var want []string
-	for _, path := range []string{"combos.coding.hedge", "combos.coding.recover"} {
-		pattern := strings.NewReplacer(".acme", ".*", ".coding", ".*", "[0]", "[]").Replace(path)
-		if !available(pattern) {
-			want = append(want, path)
-		}
-	}
-	if diff := cmp.Diff(want, refused); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// TestUnavailableNamesKeys finds lines of the list that hold nothing back.
-func TestUnavailableNamesKeys(t *testing.T) {
-	t.Parallel()
-	known := map[string]bool{"combos.*.targets=combo": true} // no words of the table
-	var walk func(at string, s *spec)
-	walk = func(at string, s *spec) {
-		for form := s; form != nil; form = form.alternative {
-			known[at] = true
-			for _, w := range form.enum {
-				known[at+"="+w] = true
-			}
-			for i := range form.fields {
-				walk(below(at, form.fields[i].key), &form.fields[i].spec)
-			}
-			switch {
-			case form.kind == kindMap:
-				walk(below(at, "*"), form.elem)
-			case form.kind == kindList:
-				walk(at+"[]", form.elem)
-				if form.elem.kind == kindEnum {
-					walk(at, form.elem)
-				}
-			}
-		}
-	}
-	walk("", &root)
-	for _, path := range unavailable {
-		if !known[path] {
-			t.Errorf("the unavailable list names %q, which the format does not have", path)
-		}
+	if _, _, err = parseText(string(src)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -206,10 +156,7 @@ func TestDefaultsInTheTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(base)
 	for _, f := range root.fields {
-		if !available(f.key) {
-			continue
-		}
-		if d := f.defaults(f.key); d != "" && d != "{}" && f.kind != kindMap {
+		if d := f.defaults(); d != "" && d != "{}" && f.kind != kindMap {
 			b.WriteString(f.key + ": " + d + "\n")
 		}
 	}

@@ -65,6 +65,9 @@ func (s *spec) field(key string) *field {
 	return nil
 }
 
+// hasFields reports whether the spec is that object which has the fields.
+func (s *spec) hasFields(fields []field) bool { return len(s.fields) > 0 && &s.fields[0] == &fields[0] }
+
 // private reports whether a secret may stand anywhere below, so that a value in the wrong form there is not shown.
 func (s *spec) private() bool {
 	if s.kind == kindSecret || s.kind == kindURL || s.kind == kindFile {
