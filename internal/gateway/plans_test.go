@@ -123,6 +123,13 @@ func (c *chopped) Read(b []byte) (int, error) {
 // service again.
 func TestRandomFaultPlans(t *testing.T) {
 	t.Parallel()
+	seen := &recoveries{}
+	all := eachPlan(t, func(t *testing.T, seed uint64) { runPlan(t, seed, seen) })
+	t.Cleanup(func() { seen.check(t, all) })
+}
+
+// eachPlan runs a thousand plans, each in a bubble of its own, and reports whether it is as many.
+func eachPlan(t *testing.T, run func(t *testing.T, seed uint64)) (all bool) {
 	first, end := 0, 1000
 	if raceDetector || testing.Short() {
 		end = 150 // under the race detector each costs ten times as much
@@ -139,8 +146,6 @@ func TestRandomFaultPlans(t *testing.T) {
 			t.Fatalf("OMNIROUTE_PLAN=%s names neither a plan nor some as FIRST-LAST", s)
 		}
 	}
-	seen := &recoveries{}
-	t.Cleanup(func() { seen.check(t, end-first >= 1000) })
 	const lanes = 8
 	for lane := range lanes {
 		t.Run(fmt.Sprint("lane ", lane), func(t *testing.T) {
@@ -152,11 +157,12 @@ func TestRandomFaultPlans(t *testing.T) {
 							t.Logf("this was plan %d; OMNIROUTE_PLAN=%d runs it alone", seed, seed)
 						}
 					}()
-					runPlan(t, uint64(seed), seen)
+					run(t, uint64(seed))
 				})
 			}
 		})
 	}
+	return end-first >= 1000
 }
 
 func runPlan(t *testing.T, seed uint64, seen *recoveries) {
