@@ -27,12 +27,10 @@ func stopReason(e neutral.Ending, called, refused bool) string {
 	switch e.Finish {
 	case dialect.FinishLength:
 		return "max_tokens"
-	case dialect.FinishToolCalls:
-		return "tool_use"
 	case dialect.FinishFilter:
 		return "refusal"
 	}
-	switch {
+	switch { // some upstreams say that they call and do not, on which agents would wait
 	case called:
 		return "tool_use"
 	case refused:

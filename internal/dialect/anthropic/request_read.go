@@ -20,7 +20,7 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 		return nil, err
 	}
 	out := &neutral.Request{Operation: asked.Operation, Model: in.Model, Stream: in.Stream,
-		MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK, Stop: in.StopSequences}
+		MaxTokens: (*int64)(in.MaxTokens), Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK, Stop: in.StopSequences}
 	if out.MaxTokens != nil && *out.MaxTokens == 0 {
 		native(out, "max_tokens", "is 0, which asks for warming a cache")
 	}
@@ -104,6 +104,10 @@ func readBlocks(out *neutral.Request, field string, list blocks) []neutral.Part 
 			}
 			parts = append(parts, p)
 		case "image", "document":
+			if cites(b.Citations) {
+				native(out, at+".citations", "asks for citations, which only Anthropic's own API gives")
+			}
+			parts = append(parts, neutral.Texts(b.Context)...) // what the client says of the document
 			parts = append(parts, readMedia(out, at, b)...)
 		case "tool_use":
 			p := part(neutral.PartCall, "", b)
@@ -114,6 +118,9 @@ func readBlocks(out *neutral.Request, field string, list blocks) []neutral.Part 
 			p.Result = neutral.Result{ID: b.ToolUseID, Error: b.IsError, Parts: readBlocks(out, at+".content", b.Content)}
 			parts = append(parts, p)
 		case "search_result":
+			if cites(b.Citations) {
+				native(out, at+".citations", "asks for citations, which only Anthropic's own API gives")
+			}
 			head := b.Title
 			if b.Source != nil {
 				head += "\n" + b.Source.Name
@@ -125,6 +132,12 @@ func readBlocks(out *neutral.Request, field string, list blocks) []neutral.Part 
 		}
 	}
 	return parts
+}
+
+// cites reports whether the model is to cite a document.
+func cites(raw json.RawMessage) bool {
+	var c struct{ Enabled bool }
+	return neutral.Decode(raw, &c) == nil && c.Enabled
 }
 
 func readMedia(out *neutral.Request, field string, b *block) []neutral.Part {
@@ -189,8 +202,12 @@ func readThinking(out *neutral.Request, in *request) {
 			format = c.Format
 		}
 	}
-	if format != nil && format.Type == "json_schema" {
+	switch {
+	case format == nil || format.Type == "" || format.Type == "text":
+	case format.Type == "json_schema":
 		out.Output = neutral.Output{Kind: neutral.OutputSchema, Schema: format.Schema}
+	default:
+		native(out, "output_config.format", fmt.Sprintf("asks for the form %q, which only Anthropic's own API knows", format.Type))
 	}
 	t := in.Thinking
 	if t == nil {
@@ -198,8 +215,8 @@ func readThinking(out *neutral.Request, in *request) {
 	}
 	switch t.Type {
 	case "enabled":
-		r.Budget, r.Show = neutral.Integer(t.BudgetTokens), neutral.True(true)
-	case "adaptive":
+		r.Budget, r.Show = neutral.Integer(int64(t.BudgetTokens)), neutral.True(true)
+	case "adaptive", "between_tools":
 		r.Adaptive = true
 	case "disabled":
 		r.Effort = "none"

@@ -57,9 +57,9 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 		out.MaxTokens = nil
 		return outgoing("/messages/count_tokens", &out, versionCurrent), nil
 	}
-	out.MaxTokens = r.MaxTokens
+	out.MaxTokens = (*neutral.Int)(r.MaxTokens)
 	if out.MaxTokens == nil {
-		out.MaxTokens = neutral.Integer(can.output)
+		out.MaxTokens = (*neutral.Int)(&can.output)
 	}
 	writeThinking(&out, r, can)
 	version := versionCurrent
@@ -138,9 +138,10 @@ func trimEnd(list *blocks) {
 }
 
 func writeTools(out *request, r *neutral.Request, can abilities) {
-	for i := range r.Tools {
-		t := &r.Tools[i]
-		w := tool{Name: t.Name, Description: t.Told(), InputSchema: t.Parameters(), CacheControl: t.Cache}
+	offered := r.Offered()
+	for i := range offered {
+		t := &offered[i]
+		w := tool{Name: t.Name, Description: t.Told(), InputSchema: t.ObjectSchema(), CacheControl: t.Cache}
 		if t.Strict != nil && *t.Strict && can.schema {
 			w.Strict = t.Strict
 		}
@@ -168,22 +169,9 @@ func writeTools(out *request, r *neutral.Request, can abilities) {
 			c.Type, c.Name = "tool", r.Choice.Names[0]
 		default: // one of several: only these are offered
 			c.Type = "any"
-			out.Tools = only(out.Tools, r.Choice.Names)
 		}
 	}
 	out.ToolChoice = &c
-}
-
-func only(tools []tool, names []string) []tool {
-	var out []tool
-	for _, t := range tools {
-		for _, n := range names {
-			if t.Name == n {
-				out = append(out, t)
-			}
-		}
-	}
-	return out
 }
 
 // writeThinking puts the wish for thought in the way that the model takes it. Where Anthropic
@@ -196,7 +184,7 @@ func writeThinking(out *request, r *neutral.Request, can abilities) {
 		if out.OutputConfig == nil {
 			out.OutputConfig = &outputConfig{}
 		}
-		out.OutputConfig.Effort = effortOf(effort)
+		out.OutputConfig.Effort = effortOf(effort, can)
 	}
 	forced := out.ToolChoice != nil && (out.ToolChoice.Type == "any" || out.ToolChoice.Type == "tool")
 	switch {
@@ -211,10 +199,11 @@ func writeThinking(out *request, r *neutral.Request, can abilities) {
 			out.Thinking.Display = "summarized"
 		}
 	case can.budget:
-		budget := max(w.Tokens(), 1024)
+		budget := neutral.Int(max(w.Tokens(), 1024))
 		out.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
 		if out.MaxTokens != nil && *out.MaxTokens <= budget {
-			out.MaxTokens = neutral.Integer(*out.MaxTokens + budget)
+			enough := *out.MaxTokens + budget
+			out.MaxTokens = &enough
 		}
 	}
 }
@@ -230,9 +219,13 @@ func thoughtless(turns []turn) bool {
 	return first != "thinking" && first != "redacted_thinking"
 }
 
-func effortOf(word string) string {
-	if word == "minimal" {
+// effortOf returns the nearest effort that the model knows.
+func effortOf(word string, can abilities) string {
+	switch {
+	case word == "minimal":
 		return "low"
+	case word == "xhigh" && can.budget: // the first models with efforts
+		return "high"
 	}
 	return word
 }

@@ -11,7 +11,7 @@ import (
 // request is the body of a Messages request, as far as it can be translated.
 type request struct {
 	Model         string        `json:"model"`
-	MaxTokens     *int64        `json:"max_tokens,omitempty"`
+	MaxTokens     *neutral.Int  `json:"max_tokens,omitempty"`
 	System        blocks        `json:"system,omitempty"`
 	Messages      []turn        `json:"messages"`
 	Tools         []tool        `json:"tools,omitempty"`
@@ -52,9 +52,9 @@ type toolChoice struct {
 }
 
 type thinking struct {
-	Type         string `json:"type"`
-	BudgetTokens int64  `json:"budget_tokens,omitempty"`
-	Display      string `json:"display,omitempty"`
+	Type         string      `json:"type"`
+	BudgetTokens neutral.Int `json:"budget_tokens,omitempty"`
+	Display      string      `json:"display,omitempty"`
 }
 
 type outputConfig struct {

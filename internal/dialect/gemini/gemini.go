@@ -64,4 +64,6 @@ func (Dialect) ReadRequest(path string, body []byte) (*dialect.Request, error) {
 }
 
 // ToolNames returns what names of tools may look like.
-func (Dialect) ToolNames() neutral.NameRule { return neutral.NameRule{Max: 64, Extra: ".:"} }
+func (Dialect) ToolNames() neutral.NameRule {
+	return neutral.NameRule{Max: 64, Extra: ".:", Letter: true}
+}

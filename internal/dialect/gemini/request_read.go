@@ -13,7 +13,7 @@ import (
 // ReadNeutral reads a request or the request for its count.
 func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 	var in countRequest
-	if err := neutral.DecodeRequest(camel(asked.Body), &in); err != nil {
+	if err := neutral.DecodeRequest(Camel(asked.Body), &in); err != nil {
 		return nil, err
 	}
 	if asked.Operation == dialect.OpCount && in.GenerateContentRequest != nil {
@@ -85,9 +85,13 @@ func (r *reader) parts(at string, list []part) []neutral.Part {
 			out = append(out, r.result(field, p.FunctionResponse))
 		case p.InlineData != nil:
 			b := p.InlineData
-			out = append(out, neutral.Part{Kind: mediaKind(b.MimeType), Media: neutral.Media{Type: b.MimeType, Data: b.Data, Name: b.DisplayName}})
+			r.video(field+".inlineData", b.MimeType)
+			m := neutral.Media{Type: b.MimeType, Data: standard(b.Data), Name: b.DisplayName}
+			m.Unpack()
+			out = append(out, neutral.Part{Kind: mediaKind(b.MimeType), Media: m})
 		case p.FileData != nil:
 			f := p.FileData
+			r.video(field+".fileData", f.MimeType)
 			if !strings.HasPrefix(f.FileURI, "http") || strings.Contains(f.FileURI, "generativelanguage.googleapis.com") {
 				native(r.out, field+".fileData", "names a file that only Google's own API can open")
 			}
@@ -112,6 +116,25 @@ func thought(out []neutral.Part, text, signature string) []neutral.Part {
 		return out
 	}
 	return append(out, neutral.Part{Kind: neutral.PartReasoning, Text: text, Seal: seal})
+}
+
+// video notes a moving picture, which no other dialect has a place for.
+func (r *reader) video(field, mime string) {
+	if strings.HasPrefix(mime, "video/") {
+		native(r.out, field, "is a video, which only Google's own API takes")
+	}
+}
+
+// standard returns base64 in the alphabet of the other dialects, with padding. Google's takes the one for
+// addresses too, and its Python client sends that.
+func standard(data string) string {
+	if strings.ContainsAny(data, "-_") {
+		data = strings.NewReplacer("-", "+", "_", "/").Replace(data)
+	}
+	if n := len(data) % 4; n > 1 {
+		data += "=="[n-2:]
+	}
+	return data
 }
 
 func mediaKind(mime string) neutral.PartKind {
@@ -179,8 +202,10 @@ func readTools(out *neutral.Request, in *request) {
 	}
 	c := in.ToolConfig.FunctionCallingConfig
 	switch strings.ToUpper(c.Mode) {
-	case "AUTO", "VALIDATED":
+	case "AUTO":
 		out.Choice.Mode = neutral.ChoiceAuto
+	case "VALIDATED":
+		out.Choice = neutral.Choice{Mode: neutral.ChoiceAuto, Names: c.AllowedFunctionNames}
 	case "NONE":
 		out.Choice.Mode = neutral.ChoiceNone
 	case "ANY":
@@ -189,13 +214,15 @@ func readTools(out *neutral.Request, in *request) {
 }
 
 func readConfig(out *neutral.Request, c *generationConfig) {
-	out.MaxTokens, out.Temperature, out.TopP, out.TopK = c.MaxOutputTokens, c.Temperature, c.TopP, c.TopK
+	out.MaxTokens, out.Temperature, out.TopP, out.TopK = (*int64)(c.MaxOutputTokens), c.Temperature, c.TopP, c.TopK
 	out.Seed, out.Frequency, out.Presence, out.Stop = c.Seed, c.FrequencyPenalty, c.PresencePenalty, c.StopSequences
 	schema := neutral.Some(c.ResponseJSONSchema)
 	if own := neutral.Some(c.ResponseSchema); schema == nil && own != nil {
 		schema = jsonSchema(own)
 	}
 	switch {
+	case c.ResponseMimeType != "" && c.ResponseMimeType != "text/plain" && c.ResponseMimeType != "application/json":
+		native(out, "generationConfig.responseMimeType", fmt.Sprintf("asks for the form %s, which only Google's own API gives", c.ResponseMimeType))
 	case schema != nil:
 		out.Output = neutral.Output{Kind: neutral.OutputSchema, Schema: schema}
 	case c.ResponseMimeType == "application/json":
@@ -211,10 +238,10 @@ func readConfig(out *neutral.Request, c *generationConfig) {
 		case *t.ThinkingBudget < 0:
 			r.Adaptive = true
 		default:
-			r.Budget = t.ThinkingBudget
+			r.Budget = (*int64)(t.ThinkingBudget)
 		}
 	}
-	if c.CandidateCount != "" && c.CandidateCount != "1" {
+	if n, err := c.CandidateCount.Float64(); err == nil && n != 1 {
 		native(out, "generationConfig.candidateCount", "asks for several answers at once")
 	}
 	for _, m := range c.ResponseModalities {

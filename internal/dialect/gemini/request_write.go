@@ -22,6 +22,9 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	if len(turns) == 0 {
 		system, turns = nil, []neutral.Turn{{Parts: system}}
 	}
+	if strings.Contains(model, "-image") {
+		return nil, neutral.Unsupported("model", "is served by %s, which answers with pictures, and only Google's own API has a place for those", model)
+	}
 	if len(r.Stop) > maxStops {
 		return nil, neutral.Unsupported("stop", "names %d stop sequences, of which Google's API takes %d", len(r.Stop), maxStops)
 	}
@@ -194,16 +197,20 @@ func mimeOf(p *neutral.Part) string {
 }
 
 func writeTools(out *request, r *neutral.Request) {
-	if len(r.Tools) == 0 {
-		return
-	}
 	var t tool
-	for i := range r.Tools {
-		f := functionDeclaration{Name: r.Tools[i].Name, Description: r.Tools[i].Told()}
-		if len(r.Tools[i].Schema) > 0 || r.Tools[i].Custom != nil {
-			f.ParametersJSONSchema = r.Tools[i].Parameters()
+	offered := r.Tools
+	if r.Choice.Mode == neutral.ChoiceAuto { // names of allowed ones go with ANY only
+		offered = r.Offered()
+	}
+	for i := range offered {
+		f := functionDeclaration{Name: offered[i].Name, Description: offered[i].Told()}
+		if len(offered[i].Schema) > 0 || offered[i].Custom != nil {
+			f.ParametersJSONSchema = offered[i].Parameters()
 		}
 		t.FunctionDeclarations = append(t.FunctionDeclarations, f)
+	}
+	if len(t.FunctionDeclarations) == 0 {
+		return
 	}
 	out.Tools = []tool{t}
 	var mode string
@@ -225,7 +232,7 @@ func writeTools(out *request, r *neutral.Request) {
 }
 
 func writeConfig(out *request, r *neutral.Request, model string) {
-	c := generationConfig{MaxOutputTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, TopK: r.TopK, Seed: r.Seed,
+	c := generationConfig{MaxOutputTokens: (*neutral.Int)(r.MaxTokens), Temperature: r.Temperature, TopP: r.TopP, TopK: r.TopK, Seed: r.Seed,
 		FrequencyPenalty: r.Frequency, PresencePenalty: r.Presence, StopSequences: r.Stop, ThinkingConfig: thinkingFor(&r.Reasoning, model)}
 	switch r.Output.Kind {
 	case neutral.OutputJSON:
@@ -235,6 +242,8 @@ func writeConfig(out *request, r *neutral.Request, model string) {
 	}
 	out.GenerationConfig = &c
 }
+
+func budget(tokens int64) *neutral.Int { return (*neutral.Int)(&tokens) }
 
 // thinkingFor puts the wish for thought in the way of the model's generation: a number of
 // tokens up to 2.5, a level from 3 on.
@@ -250,13 +259,13 @@ func thinkingFor(w *neutral.Reasoning, model string) *thinkingConfig {
 	if strings.HasPrefix(model, "gemini-2") {
 		switch {
 		case w.Off() && flash:
-			c.ThinkingBudget = neutral.Integer(0)
+			c.ThinkingBudget = budget(0)
 		case w.Off():
-			c.ThinkingBudget = neutral.Integer(128) // the least of a model that always thinks
+			c.ThinkingBudget = budget(128) // the least of a model that always thinks
 		case w.Adaptive && w.Effort == "" && w.Budget == nil:
-			c.ThinkingBudget = neutral.Integer(-1)
+			c.ThinkingBudget = budget(-1)
 		default:
-			c.ThinkingBudget = neutral.Integer(min(w.Tokens(), 24576))
+			c.ThinkingBudget = budget(min(w.Tokens(), 24576))
 		}
 		return c
 	}

@@ -31,9 +31,9 @@ func snake(body []byte) bool {
 
 func lower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// camel returns a request's body with the names of its members in camel case. The API takes
+// Camel returns a request's body with the names of its members in camel case. The API takes
 // both spellings. What the client has defined itself, like schemas and arguments, is left alone.
-func camel(body []byte) []byte {
+func Camel(body []byte) []byte {
 	if !snake(body) {
 		return body
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/neutral"
 )
 
 // request is the body of a request, as far as it can be translated.
@@ -111,7 +112,7 @@ type functionCallingConfig struct {
 }
 
 type generationConfig struct {
-	MaxOutputTokens    *int64          `json:"maxOutputTokens,omitempty"`
+	MaxOutputTokens    *neutral.Int    `json:"maxOutputTokens,omitempty"`
 	Temperature        json.Number     `json:"temperature,omitempty"`
 	TopP               json.Number     `json:"topP,omitempty"`
 	TopK               json.Number     `json:"topK,omitempty"`
@@ -132,9 +133,9 @@ type generationConfig struct {
 }
 
 type thinkingConfig struct {
-	IncludeThoughts *bool  `json:"includeThoughts,omitempty"`
-	ThinkingBudget  *int64 `json:"thinkingBudget,omitempty"`
-	ThinkingLevel   string `json:"thinkingLevel,omitempty"`
+	IncludeThoughts *bool        `json:"includeThoughts,omitempty"`
+	ThinkingBudget  *neutral.Int `json:"thinkingBudget,omitempty"`
+	ThinkingLevel   string       `json:"thinkingLevel,omitempty"`
 }
 
 // answer is a body, or the data of one event.

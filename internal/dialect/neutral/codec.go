@@ -123,13 +123,14 @@ func PlainID(id string) string {
 
 // NameRule is what a dialect allows in tool names: letters, digits, underscore and dash always.
 type NameRule struct {
-	Max   int    // bytes
-	Extra string // further characters
+	Max    int    // bytes
+	Extra  string // further characters
+	Letter bool   // it begins with a letter or an underscore
 }
 
 // Fits reports whether a name keeps the rule.
 func (n NameRule) Fits(name string) bool {
-	if len(name) > n.Max {
+	if len(name) > n.Max || n.Letter && name != "" && !begins(name[0]) {
 		return false
 	}
 	for i := 0; i < len(name); i++ {
@@ -144,6 +145,8 @@ func (n NameRule) allows(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || strings.IndexByte(n.Extra, c) >= 0
 }
 
+func begins(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
+
 // Fit returns a name like the given one that keeps the rule and is not taken.
 func (n NameRule) Fit(name string, taken map[string]bool) string {
 	b := []byte(name)
@@ -152,8 +155,11 @@ func (n NameRule) Fit(name string, taken map[string]bool) string {
 			b[i] = '_'
 		}
 	}
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		b = []byte("tool")
+	case n.Letter && !begins(b[0]):
+		b = append([]byte("_"), b...)
 	}
 	base := string(b[:min(len(b), n.Max)])
 	out := base

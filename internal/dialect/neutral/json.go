@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"omniroute/internal/dialect"
@@ -31,6 +34,7 @@ func DecodeRequest(data []byte, v any) error {
 		return e
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		e.Field = strings.TrimPrefix(e.Field, "request.") // a struct of ours within another
 		field := e.Field
 		if field == "" {
 			field = "(body)"
@@ -100,3 +104,32 @@ func Integer(n int64) *int64 { return &n }
 
 // True returns a pointer to true or false.
 func True(b bool) *bool { return &b }
+
+// Int is a whole number of a client's. Some write one with a fraction of zero, and Google's JSON
+// knows it in a string too.
+type Int int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Int) UnmarshalJSON(raw []byte) error {
+	text := string(raw)
+	if First(raw) == '"' {
+		text = Word(raw)
+	}
+	if First(raw) == 'n' {
+		return nil
+	}
+	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
+		*n = Int(whole)
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		kind := "string"
+		if First(raw) != '"' {
+			kind = "number " + text
+		}
+		return &json.UnmarshalTypeError{Value: kind, Type: reflect.TypeFor[int64]()}
+	}
+	*n = Int(f)
+	return nil
+}

@@ -1,8 +1,10 @@
 package neutral
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 // PartKind says what a part is.
@@ -61,6 +63,17 @@ func (m *Media) ReadURL(url string) {
 		}
 	}
 	m.URL = url
+}
+
+// Unpack makes a document of plain text in base64 that text, which every dialect has a place for.
+func (m *Media) Unpack() {
+	kind, _, _ := strings.Cut(m.Type, ";")
+	if m.Data == "" || !strings.HasPrefix(kind, "text/") && kind != "application/json" {
+		return
+	}
+	if text, err := base64.StdEncoding.DecodeString(m.Data); err == nil && utf8.Valid(text) && len(text) > 0 {
+		m.Type, m.Text, m.Data = "text/plain", string(text), ""
+	}
 }
 
 // Call is a model's call of a tool.

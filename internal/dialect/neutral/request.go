@@ -1,9 +1,12 @@
 package neutral
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/jsonscan"
 )
 
 // Request is what a client asks of a model.
@@ -74,6 +77,30 @@ type Tool struct {
 	Custom *Custom
 }
 
+// ObjectSchema is Parameters with the type that some APIs want to be told: arguments are an object.
+func (t *Tool) ObjectSchema() json.RawMessage {
+	schema := t.Parameters()
+	s := jsonscan.New(schema)
+	if s.Peek() != '{' {
+		return schema
+	}
+	members := 0
+	for ok := s.Object(); ok; ok = s.More('}') {
+		if string(s.Key()) == "type" {
+			return schema
+		}
+		s.Skip()
+		members++
+	}
+	switch {
+	case s.Err() != nil:
+		return schema
+	case members == 0:
+		return EmptySchema
+	}
+	return append([]byte(`{"type":"object",`), bytes.TrimLeft(schema, " \t\r\n")[1:]...)
+}
+
 // EmptySchema is the schema of a tool without arguments.
 var EmptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
@@ -103,6 +130,16 @@ const (
 type Choice struct {
 	Mode  ChoiceMode
 	Names []string
+}
+
+// Offered returns the tools that the model may call, for upstreams that cannot be offered some and allowed fewer:
+// all, unless the choice is among several or free within some.
+func (r *Request) Offered() []Tool {
+	c := &r.Choice
+	if len(c.Names) == 0 || c.Mode == ChoiceAny && len(c.Names) == 1 || c.Mode == ChoiceNone {
+		return r.Tools
+	}
+	return slices.DeleteFunc(slices.Clone(r.Tools), func(t Tool) bool { return !slices.Contains(c.Names, t.Name) })
 }
 
 // Word returns OpenAI's word for the mode, empty when the client did not say.

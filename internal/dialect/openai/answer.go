@@ -161,8 +161,6 @@ func finishWord(r *neutral.Request, f dialect.Finish, called bool) string {
 	switch f {
 	case dialect.FinishLength:
 		return "length"
-	case dialect.FinishToolCalls:
-		return calls
 	case dialect.FinishFilter:
 		return "content_filter"
 	}

@@ -23,11 +23,11 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 		return out, nil
 	}
 	*out = neutral.Request{Operation: asked.Operation, Model: in.Model, Stream: in.Stream, IncludeUsage: asked.IncludeUsage,
-		MaxTokens: in.MaxCompletionTokens, Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK, Seed: in.Seed,
+		MaxTokens: (*int64)(in.MaxCompletionTokens), Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK, Seed: in.Seed,
 		Frequency: in.FrequencyPenalty, Presence: in.PresencePenalty, Stop: in.Stop,
-		User: in.User, Key: in.PromptCacheKey, Verbosity: in.Verbosity}
+		User: cmp.Or(in.User, in.SafetyIdentifier), Key: in.PromptCacheKey, Verbosity: in.Verbosity}
 	if out.MaxTokens == nil {
-		out.MaxTokens = in.MaxTokens
+		out.MaxTokens = (*int64)(in.MaxTokens)
 	}
 	if err := readMessages(out, in.Messages); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 	readFormat(out, in.ResponseFormat)
 	out.Reasoning.Effort = in.ReasoningEffort
 	if r := in.Reasoning; r != nil && in.ReasoningEffort == "" {
-		out.Reasoning.Effort, out.Reasoning.Budget = r.Effort, r.MaxTokens
+		out.Reasoning.Effort, out.Reasoning.Budget = r.Effort, (*int64)(r.MaxTokens)
 		if r.Exclude {
 			out.Reasoning.Show = neutral.True(false)
 		}
@@ -51,16 +51,19 @@ func native(r *neutral.Request, field, reason string) {
 
 // readNative notes what only this dialect can do.
 func readNative(out *neutral.Request, in *chatRequest) {
-	if n := neutral.Number(in.N); n != "" && n != "1" {
+	if n, err := neutral.Number(in.N).Float64(); err == nil && n != 1 {
 		native(out, "n", "asks for several answers at once, which only OpenAI's chat API gives")
 	}
 	for _, f := range []struct {
 		name string
 		raw  json.RawMessage
-	}{{"logprobs", in.Logprobs}, {"top_logprobs", in.TopLogprobs}, {"logit_bias", in.LogitBias}, {"audio", in.Audio}, {"web_search_options", in.WebSearchOptions}} {
+	}{{"logprobs", in.Logprobs}, {"top_logprobs", in.TopLogprobs}, {"logit_bias", in.LogitBias}, {"audio", in.Audio}} {
 		if neutral.Given(f.raw) {
 			native(out, f.name, "can be met by OpenAI's chat API only")
 		}
+	}
+	if neutral.First(in.WebSearchOptions) == '{' { // without a member it asks for a search too
+		native(out, "web_search_options", "can be met by OpenAI's chat API only")
 	}
 	for _, m := range in.Modalities {
 		if m != "text" {
@@ -110,6 +113,9 @@ const older = "function "
 
 func readAssistant(out *neutral.Request, at string, m *message, t *neutral.Turn, named map[string]string) {
 	t.Parts = readContent(out, at, m)
+	if neutral.Given(m.Audio) {
+		native(out, at+".audio", "names a sound of an earlier answer, which only its own provider has")
+	}
 	if m.Refusal != "" {
 		t.Parts = append(t.Parts, neutral.Part{Kind: neutral.PartRefusal, Text: m.Refusal})
 	}
@@ -171,6 +177,7 @@ func readContent(out *neutral.Request, at string, m *message) []neutral.Part {
 			if p.Media.URL != "" { // base64 without the prefix
 				p.Media.Data, p.Media.URL = p.Media.URL, ""
 			}
+			p.Media.Unpack()
 		case "input_audio":
 			if c.InputAudio == nil {
 				continue
@@ -273,6 +280,7 @@ func readFormat(out *neutral.Request, f *responseFormat) {
 		return
 	}
 	switch f.Type {
+	case "", "text":
 	case "json_object":
 		out.Output.Kind = neutral.OutputJSON
 	case "json_schema":
@@ -280,5 +288,7 @@ func readFormat(out *neutral.Request, f *responseFormat) {
 		if s := f.JSONSchema; s != nil {
 			out.Output.Name, out.Output.Description, out.Output.Schema, out.Output.Strict = s.Name, s.Description, s.Schema, s.Strict
 		}
+	default:
+		native(out, "response_format", fmt.Sprintf("asks for the form %q, which only its own dialect knows", f.Type))
 	}
 }

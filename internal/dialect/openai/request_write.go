@@ -50,13 +50,13 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 		if len(r.Stop) > 0 {
 			return nil, neutral.Unsupported("stop", "names stop sequences, which the model %s does not take", r.Model)
 		}
-		out.MaxCompletionTokens = r.MaxTokens
+		out.MaxCompletionTokens = (*neutral.Int)(r.MaxTokens)
 	} else {
-		out.MaxTokens = r.MaxTokens
+		out.MaxTokens = (*neutral.Int)(r.MaxTokens)
 		out.Temperature, out.TopP = r.Temperature, r.TopP
 	}
 	if Thinks(r.Model) {
-		out.ReasoningEffort = r.Reasoning.Word()
+		out.ReasoningEffort = Effort(r.Model, r.Reasoning.Word())
 	}
 	if len(r.System) > 0 {
 		out.Messages = append(out.Messages, message{Role: "system", Content: plain(neutral.Text(r.System, "\n\n"))})
@@ -231,9 +231,16 @@ func titled(m *neutral.Media) string {
 }
 
 func writeTools(out *chatRequest, r *neutral.Request) {
-	for i := range r.Tools {
-		t := &r.Tools[i]
-		out.Tools = append(out.Tools, tool{Type: "function", Function: &function{Name: t.Name, Description: t.Told(), Parameters: t.Parameters(), Strict: t.Strict}})
+	tools, choice := r.Tools, r.Choice
+	if !Reasons(r.Model) { // services other than OpenAI's do not know a list of allowed tools
+		tools = r.Offered()
+		if len(choice.Names) > 1 || choice.Mode != neutral.ChoiceAny {
+			choice.Names = nil
+		}
+	}
+	for i := range tools {
+		t := &tools[i]
+		out.Tools = append(out.Tools, tool{Type: "function", Function: &function{Name: t.Name, Description: t.Told(), Parameters: t.ObjectSchema(), Strict: t.Strict}})
 	}
 	if len(out.Tools) == 0 {
 		return
@@ -241,7 +248,7 @@ func writeTools(out *chatRequest, r *neutral.Request) {
 	if r.Sequential {
 		out.ParallelToolCalls = neutral.True(false)
 	}
-	out.ToolChoice = writeChoice(r.Choice)
+	out.ToolChoice = writeChoice(choice)
 }
 
 func writeChoice(c neutral.Choice) json.RawMessage {

@@ -13,8 +13,8 @@ type chatRequest struct {
 	Messages            []message        `json:"messages"`
 	Stream              bool             `json:"stream,omitempty"`
 	StreamOptions       *streamOptions   `json:"stream_options,omitempty"`
-	MaxTokens           *int64           `json:"max_tokens,omitempty"`
-	MaxCompletionTokens *int64           `json:"max_completion_tokens,omitempty"`
+	MaxTokens           *neutral.Int     `json:"max_tokens,omitempty"`
+	MaxCompletionTokens *neutral.Int     `json:"max_completion_tokens,omitempty"`
 	Temperature         json.Number      `json:"temperature,omitempty"`
 	TopP                json.Number      `json:"top_p,omitempty"`
 	TopK                json.Number      `json:"top_k,omitempty"` // of services other than OpenAI
@@ -32,6 +32,7 @@ type chatRequest struct {
 	Reasoning           *routedReasoning `json:"reasoning,omitempty"` // of OpenRouter
 	Verbosity           string           `json:"verbosity,omitempty"`
 	User                string           `json:"user,omitempty"`
+	SafetyIdentifier    string           `json:"safety_identifier,omitempty"` // read only: the newer name of user
 	PromptCacheKey      string           `json:"prompt_cache_key,omitempty"`
 
 	// Read only: members that no other dialect has.
@@ -49,9 +50,9 @@ type streamOptions struct {
 }
 
 type routedReasoning struct {
-	Effort    string `json:"effort,omitempty"`
-	MaxTokens *int64 `json:"max_tokens,omitempty"`
-	Exclude   bool   `json:"exclude,omitempty"`
+	Effort    string       `json:"effort,omitempty"`
+	MaxTokens *neutral.Int `json:"max_tokens,omitempty"`
+	Exclude   bool         `json:"exclude,omitempty"`
 }
 
 // stop is a list, or in JSON a single string.
@@ -122,6 +123,7 @@ type message struct {
 	FunctionCall     *called         `json:"function_call,omitempty"`
 	ToolCallID       string          `json:"tool_call_id,omitempty"`
 	Name             string          `json:"name,omitempty"`
+	Audio            json.RawMessage `json:"audio,omitempty"` // read only: a sound that was answered before
 	CacheControl     json.RawMessage `json:"cache_control,omitempty"`
 }
 

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,8 @@ type eventReader struct {
 // streamedItem is an item as its pieces come. Some services send only pieces, others only the
 // finished item or the finished response; each is read once.
 type streamedItem struct {
-	call    int // the call's index, -1 when it is none or has not begun
+	id      string // of the item, or the call's
+	call    int    // the call's index, -1 when it is none or has not begun
 	said    bool
 	closed  bool  // the arguments of a custom call are whole
 	summary int64 // the part of the summary that came last
@@ -47,7 +49,7 @@ func (er *eventReader) Read(ev *sse.Event, out []neutral.Event) []neutral.Event 
 		switch k := s.Key(); string(k) {
 		case "type":
 			kind = kindOf(s.Text())
-		case "delta":
+		case "delta", "text", "refusal", "arguments", "input": // a piece, or in a done event the whole
 			delta = string(s.Text())
 		case "output_index":
 			if n, ok := s.Int(); ok {
@@ -73,36 +75,46 @@ func (er *eventReader) Read(ev *sse.Event, out []neutral.Event) []neutral.Event 
 		r := jsonscan.New(response)
 		begun := scanResponse(&r)
 		return append(out, neutral.Event{Kind: neutral.EventStart, ID: begun.id, Model: begun.model})
-	case "response.output_text.delta":
-		return er.piece(neutral.EventText, er.at(key, place), delta, out)
-	case "response.refusal.delta":
-		return er.piece(neutral.EventRefusal, er.at(key, place), delta, out)
-	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		it := er.at(key, place)
-		if it.said && summary != it.summary {
-			delta = "\n\n" + delta
+	case "response.output_text.done", "response.refusal.done", "response.reasoning_summary_text.done", "response.reasoning_text.done",
+		"response.function_call_arguments.done", "response.custom_tool_call_input.done":
+		if it := er.at(key, place); !it.said || summary != it.summary { // it has not come in pieces
+			return er.delta(strings.TrimSuffix(kind, "done")+"delta", it, delta, summary, out)
 		}
-		it.summary = summary
-		return er.piece(neutral.EventReasoning, it, delta, out)
-	case "response.function_call_arguments.delta":
-		it := er.at(key, place)
-		if it.call < 0 || delta == "" {
-			return out
-		}
-		it.said = true
-		return append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: delta})
-	case "response.custom_tool_call_input.delta":
-		it := er.at(key, place)
-		if it.call < 0 || delta == "" {
-			return out
-		}
-		return append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: it.fragment(delta)})
+		return out
 	case "response.output_item.added":
 		return er.item(raw, place, false, out)
 	case "response.output_item.done":
 		return er.item(raw, place, true, out)
 	case "response.completed", "response.incomplete":
 		return er.finish(kind, response, out)
+	}
+	return er.delta(kind, er.at(key, place), delta, summary, out)
+}
+
+// delta reads a piece of an item.
+func (er *eventReader) delta(kind string, it *streamedItem, delta string, summary int64, out []neutral.Event) []neutral.Event {
+	switch kind {
+	case "response.output_text.delta":
+		return er.piece(neutral.EventText, it, delta, out)
+	case "response.refusal.delta":
+		return er.piece(neutral.EventRefusal, it, delta, out)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		if it.said && summary != it.summary {
+			delta = "\n\n" + delta
+		}
+		it.summary = summary
+		return er.piece(neutral.EventReasoning, it, delta, out)
+	case "response.function_call_arguments.delta":
+		if it.call < 0 || delta == "" {
+			return out
+		}
+		it.said = true
+		return append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: delta})
+	case "response.custom_tool_call_input.delta":
+		if it.call < 0 || delta == "" {
+			return out
+		}
+		return append(out, neutral.Event{Kind: neutral.EventArguments, Index: it.call, Text: it.fragment(delta)})
 	}
 	return out
 }
@@ -146,7 +158,11 @@ func (er *eventReader) item(raw []byte, place int64, done bool, out []neutral.Ev
 	if neutral.Decode(raw, &w) != nil {
 		return out
 	}
-	return er.take(&w, er.at(w.ID, place), done, out)
+	it := er.at(w.ID, place)
+	if it.id == "" {
+		it.id = cmp.Or(w.CallID, w.ID)
+	}
+	return er.take(&w, it, done, out)
 }
 
 // take reads an item that has begun or is done, and of a done one what had not come in pieces.
@@ -210,18 +226,37 @@ func (er *eventReader) take(w *item, it *streamedItem, done bool, out []neutral.
 	return out
 }
 
+// rest reads the finished response for what nothing has told before: all of it where nothing came in pieces, or
+// the items that have begun and were not done.
+func (er *eventReader) rest(raw []byte, out []neutral.Event) []neutral.Event {
+	open := map[string]*streamedItem{}
+	for _, it := range er.items {
+		if it.id != "" && !it.done {
+			open[it.id] = it
+		}
+	}
+	if er.any && len(open) == 0 {
+		return out
+	}
+	var whole struct{ Output []item }
+	if neutral.Decode(raw, &whole) != nil {
+		return out
+	}
+	for i, nothing := 0, !er.any; i < len(whole.Output); i++ {
+		w := &whole.Output[i]
+		if it := open[cmp.Or(w.CallID, w.ID)]; it != nil {
+			out = er.take(w, it, true, out)
+		} else if nothing {
+			out = er.take(w, er.at(w.ID, int64(i)), true, out)
+		}
+	}
+	return out
+}
+
 func (er *eventReader) finish(kind string, raw []byte, out []neutral.Event) []neutral.Event {
 	s := jsonscan.New(raw)
 	r := scanResponse(&s)
-	if !er.any { // nothing came in pieces
-		var whole struct{ Output []item }
-		if neutral.Decode(raw, &whole) == nil {
-			for i := range whole.Output {
-				w := &whole.Output[i]
-				out = er.take(w, er.at(w.ID, int64(i)), true, out)
-			}
-		}
-	}
+	out = er.rest(raw, out)
 	for _, it := range er.free {
 		if !it.closed && kind == "response.completed" {
 			it.closed = true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"omniroute/internal/dialect"
@@ -20,7 +21,7 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 	if in.Input == nil && asked.HasMessages {
 		return nil, &dialect.RequestError{Param: "messages", Offset: -1, Message: "The field messages is none of a Responses request: send it as input, or send the request to /v1/chat/completions."}
 	}
-	out := &neutral.Request{Operation: asked.Operation, Model: in.Model, Stream: in.Stream, MaxTokens: in.MaxOutputTokens,
+	out := &neutral.Request{Operation: asked.Operation, Model: in.Model, Stream: in.Stream, MaxTokens: (*int64)(in.MaxOutputTokens),
 		Temperature: in.Temperature, TopP: in.TopP, User: in.User, Key: in.PromptCacheKey}
 	if out.User == "" {
 		out.User = in.SafetyIdentifier
@@ -42,6 +43,9 @@ func (Dialect) ReadNeutral(asked *dialect.Request) (*neutral.Request, error) {
 		if s := in.Reasoning.Summary; s != "" {
 			out.Reasoning.Show = neutral.True(s != "none")
 		}
+	}
+	if slices.Contains(in.Include, "message.output_text.logprobs") {
+		native(out, "include", "asks for log probabilities, which can be met by OpenAI's own API only")
 	}
 	if in.PreviousResponseID != "" {
 		native(out, "previous_response_id", "names a stored response, which only the upstream that made it has")
@@ -216,6 +220,7 @@ func (r *reader) pieces(at string, list contents) []neutral.Part {
 				p.Media.Data = p.Media.URL
 			}
 			p.Media.URL = c.FileURL
+			p.Media.Unpack()
 		case "input_audio":
 			if c.InputAudio == nil {
 				continue
@@ -243,9 +248,12 @@ func readText(out *neutral.Request, t *textConfig) {
 		return
 	}
 	switch f := t.Format; f.Type {
+	case "", "text":
 	case "json_object":
 		out.Output.Kind = neutral.OutputJSON
 	case "json_schema":
 		out.Output = neutral.Output{Kind: neutral.OutputSchema, Name: f.Name, Description: f.Description, Schema: f.Schema, Strict: f.Strict}
+	default:
+		native(out, "text.format", fmt.Sprintf("asks for the form %q, which only OpenAI's own API knows", f.Type))
 	}
 }

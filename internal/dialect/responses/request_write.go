@@ -18,9 +18,10 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	if len(r.Stop) > 0 && r.Operation != dialect.OpCount {
 		return nil, neutral.Unsupported("stop", "names stop sequences, which the Responses API does not have")
 	}
-	out := request{Model: r.Model, Stream: r.Stream, Store: neutral.True(false), MaxOutputTokens: r.MaxTokens, User: r.User, PromptCacheKey: r.Key}
+	out := request{Model: r.Model, Stream: r.Stream, Store: neutral.True(false), MaxOutputTokens: (*neutral.Int)(r.MaxTokens), User: r.User, PromptCacheKey: r.Key}
 	if out.MaxOutputTokens != nil && *out.MaxOutputTokens < minOutput {
-		out.MaxOutputTokens = neutral.Integer(minOutput)
+		least := neutral.Int(minOutput)
+		out.MaxOutputTokens = &least
 	}
 	if !openai.Reasons(r.Model) {
 		out.Temperature, out.TopP = r.Temperature, r.TopP
@@ -46,7 +47,7 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	w.tools(r)
 	writeText(&out, r)
 	if openai.Thinks(r.Model) {
-		if effort := r.Reasoning.Word(); effort != "" {
+		if effort := openai.Effort(r.Model, r.Reasoning.Word()); effort != "" {
 			out.Reasoning = &reasoning{Effort: effort}
 		}
 		if r.Reasoning.Asked() {

@@ -182,6 +182,9 @@ func scanEvent(data []byte) (event, bool) {
 		e.content, e.toolCall = it.toolCall, it.toolCall // a call has its name from the first
 	case e.kind == "response.output_item.done":
 		e.content, e.toolCall = it.content, it.toolCall
+	case strings.HasSuffix(e.kind, ".done") && said: // of services that send no deltas
+		e.content = true
+		e.toolCall = e.kind == "response.function_call_arguments.done" || e.kind == "response.custom_tool_call_input.done"
 	}
 	return e, true
 }

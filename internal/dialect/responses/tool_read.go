@@ -35,6 +35,9 @@ func readTools(out *neutral.Request, in *request) {
 	}
 	out.Sequential = in.ParallelToolCalls != nil && !*in.ParallelToolCalls
 	readChoice(out, in.ToolChoice)
+	if out.Choice.Mode == neutral.ChoiceAny && len(out.Tools) == 0 && len(in.Tools) > 0 {
+		native(out, "tool_choice", "asks for a call of a tool that only OpenAI's own API has")
+	}
 }
 
 // strict makes the API's default visible: a tool is strict unless it says otherwise.
@@ -68,6 +71,13 @@ func readChoice(out *neutral.Request, raw json.RawMessage) {
 			for _, t := range c.Tools {
 				if t.Type == "function" || t.Type == "custom" {
 					out.Choice.Names = append(out.Choice.Names, t.Name)
+				}
+			}
+			if len(out.Choice.Names) == 0 && len(c.Tools) > 0 { // none of the allowed ones is left
+				if out.Choice.Mode == neutral.ChoiceAuto {
+					out.Choice.Mode = neutral.ChoiceNone
+				} else {
+					native(out, "tool_choice", "asks for a call of a tool that only OpenAI's own API has")
 				}
 			}
 		default:

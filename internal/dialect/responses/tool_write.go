@@ -14,7 +14,7 @@ func (w *writer) tools(r *neutral.Request) {
 			out.Tools = append(out.Tools, customTool(t))
 			continue
 		}
-		own := tool{Type: "function", Name: t.Name, Description: t.Told(), Parameters: t.Parameters(), Strict: t.Strict}
+		own := tool{Type: "function", Name: t.Name, Description: t.Told(), Parameters: t.ObjectSchema(), Strict: t.Strict}
 		if own.Strict == nil { // the API's own default is the other one
 			own.Strict = neutral.True(false)
 		}

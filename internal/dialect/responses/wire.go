@@ -15,7 +15,7 @@ type request struct {
 	Stream            bool            `json:"stream,omitempty"`
 	Store             *bool           `json:"store,omitempty"`
 	Include           []string        `json:"include,omitempty"`
-	MaxOutputTokens   *int64          `json:"max_output_tokens,omitempty"`
+	MaxOutputTokens   *neutral.Int    `json:"max_output_tokens,omitempty"`
 	Temperature       json.Number     `json:"temperature,omitempty"`
 	TopP              json.Number     `json:"top_p,omitempty"`
 	Tools             []tool          `json:"tools,omitempty"`

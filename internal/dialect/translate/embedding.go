@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniroute/internal/dialect"
+	"omniroute/internal/dialect/gemini"
 	"omniroute/internal/dialect/neutral"
 )
 
@@ -17,6 +18,7 @@ type embedding struct {
 	toGemini bool
 	base64   bool // an OpenAI client wants vectors in base64
 	single   bool // a Gemini client has asked for one vector, not for a list
+	texts    int  // how many vectors are to come
 }
 
 type openaiEmbed struct {
@@ -37,7 +39,7 @@ type geminiContent struct {
 }
 
 type geminiText struct {
-	Text string `json:"text"`
+	Text *string `json:"text"`
 }
 
 func newEmbedding(from, to neutral.Codec, asked *dialect.Request, model string) (*embedding, *neutral.Outgoing, error) {
@@ -64,14 +66,17 @@ func embedByGemini(asked *dialect.Request, model string) (*embedding, *neutral.O
 	} else if err := json.Unmarshal(in.Input, &texts); err != nil {
 		return nil, nil, neutral.Unsupported("input", "is not a text or a list of texts; tokens mean nothing to another model")
 	}
+	if len(texts) == 0 {
+		return nil, nil, neutral.Unsupported("input", "has no text")
+	}
 	model = strings.TrimPrefix(model, "models/")
 	out := struct {
 		Requests []geminiEmbed `json:"requests"`
 	}{}
 	for _, text := range texts {
-		out.Requests = append(out.Requests, geminiEmbed{"models/" + model, geminiContent{[]geminiText{{text}}}, in.Dimensions})
+		out.Requests = append(out.Requests, geminiEmbed{"models/" + model, geminiContent{[]geminiText{{&text}}}, in.Dimensions})
 	}
-	return &embedding{toGemini: true, base64: in.EncodingFormat == "base64"},
+	return &embedding{toGemini: true, base64: in.EncodingFormat == "base64", texts: len(texts)},
 		&neutral.Outgoing{Path: "/models/" + model + ":batchEmbedContents", Body: neutral.Encode(out)}, nil
 }
 
@@ -80,7 +85,7 @@ func embedByOpenAI(asked *dialect.Request, model string) (*embedding, *neutral.O
 		geminiEmbed
 		Requests []geminiEmbed `json:"requests"`
 	}
-	if err := neutral.DecodeRequest(asked.Body, &in); err != nil {
+	if err := neutral.DecodeRequest(gemini.Camel(asked.Body), &in); err != nil {
 		return nil, nil, err
 	}
 	e := &embedding{}
@@ -90,16 +95,43 @@ func embedByOpenAI(asked *dialect.Request, model string) (*embedding, *neutral.O
 	}
 	out := openaiEmbed{Model: model, EncodingFormat: "float"}
 	var texts []string
-	for _, r := range list {
-		var b strings.Builder
-		for _, p := range r.Content.Parts {
-			b.WriteString(p.Text)
+	for i, r := range list {
+		at := ""
+		if !e.single {
+			at = fmt.Sprintf("requests[%d].", i)
 		}
-		texts = append(texts, b.String())
-		out.Dimensions = r.OutputDimensionality
+		text, err := r.Content.text(at + "content")
+		if err != nil {
+			return nil, nil, err
+		}
+		texts = append(texts, text)
+		if d := r.OutputDimensionality; i == 0 {
+			out.Dimensions = d
+		} else if (d == nil) != (out.Dimensions == nil) || d != nil && *d != *out.Dimensions {
+			return nil, nil, neutral.Unsupported(at+"outputDimensionality", "is not the one of the other requests, and OpenAI's API has one for all")
+		}
 	}
+	if len(texts) == 0 {
+		return nil, nil, neutral.Unsupported("requests", "has no text")
+	}
+	e.texts = len(texts)
 	out.Input = neutral.Encode(texts)
 	return e, &neutral.Outgoing{Path: "/embeddings", Body: neutral.Encode(out)}, nil
+}
+
+// text joins the texts of a content, which has nothing else.
+func (c *geminiContent) text(field string) (string, error) {
+	var b strings.Builder
+	for i, p := range c.Parts {
+		if p.Text == nil {
+			return "", neutral.Unsupported(fmt.Sprintf("%s.parts[%d]", field, i), "is no text, and OpenAI's API makes vectors of texts only")
+		}
+		b.WriteString(*p.Text)
+	}
+	if len(c.Parts) == 0 {
+		return "", neutral.Unsupported(field, "has no text")
+	}
+	return b.String(), nil
 }
 
 type openaiVector struct {
@@ -114,16 +146,23 @@ type geminiVector struct {
 
 func (e *embedding) answer(body []byte, model string) ([]byte, error) {
 	if e.toGemini {
-		var in struct{ Embeddings []geminiVector }
+		var in struct {
+			Embeddings    []geminiVector
+			UsageMetadata struct{ PromptTokenCount int }
+		}
 		if neutral.Decode(body, &in) != nil || in.Embeddings == nil {
 			return nil, fmt.Errorf("the answer holds no embeddings")
 		}
+		if err := e.complete(len(in.Embeddings)); err != nil {
+			return nil, err
+		}
+		tokens := in.UsageMetadata.PromptTokenCount
 		out := struct {
 			Object string         `json:"object"`
 			Data   []openaiVector `json:"data"`
 			Model  string         `json:"model"`
 			Usage  map[string]int `json:"usage"`
-		}{"list", []openaiVector{}, model, map[string]int{"prompt_tokens": 0, "total_tokens": 0}}
+		}{"list", []openaiVector{}, model, map[string]int{"prompt_tokens": tokens, "total_tokens": tokens}}
 		for i, v := range in.Embeddings {
 			vector, err := encoded(v.Values, e.base64)
 			if err != nil {
@@ -136,6 +175,9 @@ func (e *embedding) answer(body []byte, model string) ([]byte, error) {
 	var in struct{ Data []openaiVector }
 	if neutral.Decode(body, &in) != nil || in.Data == nil {
 		return nil, fmt.Errorf("the answer holds no embeddings")
+	}
+	if err := e.complete(len(in.Data)); err != nil {
+		return nil, err
 	}
 	list := make([]geminiVector, len(in.Data))
 	for place, v := range in.Data {
@@ -152,6 +194,14 @@ func (e *embedding) answer(body []byte, model string) ([]byte, error) {
 		return neutral.Encode(map[string]any{"embedding": list[0]}), nil
 	}
 	return neutral.Encode(map[string]any{"embeddings": list}), nil
+}
+
+// complete tells an answer that lacks vectors: clients go by their places.
+func (e *embedding) complete(vectors int) error {
+	if vectors != e.texts {
+		return fmt.Errorf("the answer holds %d embeddings for %d texts", vectors, e.texts)
+	}
+	return nil
 }
 
 // encoded returns a vector in the form that is wanted: base64 of little-endian 32-bit floats,

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"omniroute/internal/dialect/neutral"
+	"omniroute/internal/dialect/openai"
 )
 
 // TestRequestsSurvive: any request written to a dialect and read back is the same but for what lossy lists.
@@ -162,7 +163,7 @@ func lossyOptions(d string, r *neutral.Request) {
 		}
 	case "openai":
 		r.TopK = ""
-		r.Reasoning = neutral.Reasoning{Effort: r.Reasoning.Word()}
+		r.Reasoning = neutral.Reasoning{Effort: openai.Effort(r.Model, r.Reasoning.Word())}
 		named(r)
 	case "responses":
 		if r.Model == thinker {
@@ -173,7 +174,7 @@ func lossyOptions(d string, r *neutral.Request) {
 		if show == nil || !*show || !r.Reasoning.Asked() {
 			show = nil
 		}
-		r.Reasoning = neutral.Reasoning{Effort: r.Reasoning.Word(), Show: show}
+		r.Reasoning = neutral.Reasoning{Effort: openai.Effort(r.Model, r.Reasoning.Word()), Show: show}
 		if r.MaxTokens != nil && *r.MaxTokens < 16 {
 			r.MaxTokens = neutral.Integer(16)
 		}
