@@ -75,7 +75,7 @@ func Read(from dialect.Dialect, asked *dialect.Request) (*Source, error) {
 			return nil, inWordsOf(s.from, neutral.Unsupported("messages", "has no message"))
 		}
 		request.Stop = slices.DeleteFunc(request.Stop, func(stop string) bool { return stop == "" }) // some APIs refuse it
-		request.Turns = neutral.Paired(request.Turns)
+		request.Turns = neutral.Paired(neutral.Identified(request.Turns))
 		s.request = request
 	case dialect.OpEmbed:
 		s.request = &neutral.Request{Operation: dialect.OpEmbed}
