@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +53,7 @@ func explainCommand() *cobra.Command {
 	var at where
 	var asJSON bool
 	var q admin.ExplainRequest
+	var body string
 	c := &cobra.Command{
 		Use: "explain MODEL", Short: "Show which targets a request for a model would try, and why not the others", Args: named("the MODEL, such as a combo or provider/model,"),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -62,6 +65,11 @@ func explainCommand() *cobra.Command {
 			ctx, cancel := interruptible(c)
 			defer cancel()
 			q.Model = given[0]
+			if body != "" {
+				if q.Body, err = requestIn(c, body); err != nil {
+					return err
+				}
+			}
 			x, raw, err := client.Explain(ctx, q)
 			if err != nil {
 				return err
@@ -84,9 +92,19 @@ func explainCommand() *cobra.Command {
 	f.BoolVar(&q.Schema, "schema", false, "as for a request that wants JSON of a schema")
 	f.BoolVar(&q.Stream, "stream", false, "as for a request that wants a stream")
 	f.StringVar(&q.Session, "session", "", "as for a request of the session that the header x-session-id names `S`")
+	f.StringVar(&body, "body", "", "as for the client's request in `FILE` (- for the input): what the targets' dialects cannot express is told")
+	f.StringVar(&q.Path, "path", "", "as for that request sent to `PATH`, such as /v1/messages (default /v1/chat/completions)")
 	f.StringVar(&q.Client, "client", "", "as for a request with the client key of that `NAME`")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the answer of the admin API")
 	return c
+}
+
+// requestIn reads a client's request from a file, or from the input.
+func requestIn(c *cobra.Command, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(c.InOrStdin())
+	}
+	return os.ReadFile(name)
 }
 
 func resetCommand() *cobra.Command {

@@ -286,6 +286,38 @@ func TestExplainAsFor(t *testing.T) {
 	}
 }
 
+// TestExplainBody: what a target's dialect cannot express of a request is told, and its size is the request's own.
+func TestExplainBody(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, world, nil)
+	ask := func(body string) []route.Candidate {
+		return want[Explanation](b, 200, "POST", "/admin/v1/explain", body).Candidates
+	}
+	for _, c := range ask(`{"model": "coding", "body": {"model": "coding", "messages": [{"role": "user", "content": "q"}], "n": 2}}`) {
+		if !c.Eligible { // the client's own dialect
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, c := range ask(`{"model": "coding", "path": "/v1/messages", "body": {"model": "coding", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}]}}`) {
+		if !c.Eligible {
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, c := range ask(`{"model": "coding", "path": "/v1/messages", "body": {"model": "coding", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}], "container": "c"}}`) {
+		if c.Eligible || c.Layer == nil || *c.Layer != resilience.LayerFit || !strings.Contains(c.Reason, "container") || c.Kind != nil {
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, c := range ask(`{"model": "coding", "path": "/v1/messages", "body": {"model": "coding", "max_tokens": 9, "messages": [{"role": "nobody", "content": "q"}]}}`) {
+		if c.Eligible || !strings.Contains(c.Reason, "messages.0.role") {
+			t.Errorf("%+v", c)
+		}
+	}
+	if w := b.ask("POST", "/admin/v1/explain", `{"model": "coding", "body": [1]}`); w.Code != 400 || !strings.Contains(w.Body.String(), "no request to /v1/chat/completions") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 // TestExplainOneModel shows that a cooldown of one model alone is not told as the connection's.
 func TestExplainOneModel(t *testing.T) {
 	t.Parallel()

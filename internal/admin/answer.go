@@ -64,11 +64,16 @@ const maxRequest = 64 << 10
 // read reads the body of a request strictly: one JSON object with known fields only. fields lists
 // them for the message, example shows what to send.
 func read(w http.ResponseWriter, r *http.Request, into any, fields, example string) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	return readUpTo(maxRequest, w, r, into, fields, example)
+}
+
+// readUpTo is read with another bound, in bytes.
+func readUpTo(most int64, w http.ResponseWriter, r *http.Request, into any, fields, example string) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			return refuse(http.StatusRequestEntityTooLarge, "invalid_request", "the body is larger than %d bytes; send an object such as %s", maxRequest, example)
+			return refuse(http.StatusRequestEntityTooLarge, "invalid_request", "the body is larger than %d bytes; send an object such as %s", most, example)
 		}
 		return invalid("the body could not be read; send it again")
 	}

@@ -9,6 +9,7 @@ import (
 	"omniroute/internal/dialect/gemini"
 	"omniroute/internal/dialect/openai"
 	"omniroute/internal/dialect/responses"
+	"omniroute/internal/dialect/translate"
 )
 
 var (
@@ -22,24 +23,14 @@ var (
 // one, the header that only one of them has.
 func dialectOf(r *http.Request) dialect.Dialect {
 	path := r.URL.Path
+	list := path == "/v1/models" || strings.HasPrefix(path, "/v1/models/") && r.Method != http.MethodPost
 	switch {
-	case strings.HasPrefix(path, "/v1/chat/"):
-		return chat
-	case path == "/v1/messages", strings.HasPrefix(path, "/v1/messages/"), path == "/v1/complete", path == helloPath:
+	case path == helloPath, list && r.Header.Get("Anthropic-Version") != "":
 		return messages
-	case path == "/v1/responses", strings.HasPrefix(path, "/v1/responses/"):
-		return response
-	case strings.HasPrefix(path, "/v1beta/"):
-		return google
-	case path == "/v1/models", strings.HasPrefix(path, "/v1/models/"):
-		if _, _, ok := gemini.SplitPath(path); ok && r.Method == http.MethodPost {
-			return google
-		}
-		if r.Header.Get("Anthropic-Version") != "" {
-			return messages
-		}
+	case list:
+		return chat
 	}
-	return chat
+	return translate.OfPath(path)
 }
 
 // helloPath is a probe that Claude Code sends when it starts, without a key.

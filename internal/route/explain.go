@@ -35,6 +35,15 @@ type Question struct {
 	Ask failover.Ask
 	// Barred says by place which of the plan's targets it may not use. Nil: it may use all.
 	Barred []bool
+	// Unfit says by place why a target cannot take the request. Nil: all can.
+	Unfit []string
+}
+
+func (q *Question) unfit(i int) string {
+	if q.Unfit == nil {
+		return ""
+	}
+	return q.Unfit[i]
 }
 
 // Explain returns every target in the order in which the next such request would try them, and whether
@@ -49,11 +58,21 @@ func Explain(r *Route, q Question, now time.Time) ([]Candidate, Affinity) {
 			request.Bar(i)
 		}
 	}
+	for i, reason := range q.Unfit {
+		if reason != "" {
+			request.Bar(i)
+		}
+	}
 	order := request.Outlook(now)
 	places := slices.DeleteFunc(r.arrange(order), func(i int) bool { return q.Barred != nil && q.Barred[i] })
 	out := make([]Candidate, 0, len(places))
 	for _, i := range places {
-		out = append(out, describe(&r.Plan.Targets[i], &q.Ask, false, now))
+		c := describe(&r.Plan.Targets[i], &q.Ask, false, now)
+		if reason := q.unfit(i); reason != "" {
+			layer := resilience.LayerFit
+			c = Candidate{Provider: c.Provider, Connection: c.Connection, Model: c.Model, Layer: &layer, Reason: "it cannot take this request: " + reason}
+		}
+		out = append(out, c)
 	}
 	if len(order) > 0 {
 		if p, ok := picker.(*Picker); ok {
@@ -63,6 +82,9 @@ func Explain(r *Route, q Question, now time.Time) ([]Candidate, Affinity) {
 	}
 	// A request without any other target looks after long exclusions sooner.
 	for at, i := range places {
+		if q.unfit(i) != "" {
+			continue
+		}
 		if c := describe(&r.Plan.Targets[i], &q.Ask, true, now); c.Eligible {
 			out[at] = c
 			break
