@@ -415,7 +415,11 @@ func drawTurns(t *rapid.T, d string, r *neutral.Request, cache func() json.RawMe
 				c.Custom, c.Arguments = true, neutral.FreeArguments(rapid.SampledFrom(texts).Draw(t, "input"))
 			}
 			calls = append(calls, c)
-			said.Parts = append(said.Parts, neutral.Part{Kind: neutral.PartCall, Call: c})
+			p := neutral.Part{Kind: neutral.PartCall, Call: c}
+			if flag("cached") {
+				p.Cache = json.RawMessage(`{"type":"ephemeral"}`)
+			}
+			said.Parts = append(said.Parts, p)
 		}
 		r.Turns = append(r.Turns, user, said)
 	}
