@@ -22,7 +22,7 @@ func (Dialect) WriteRequest(r *neutral.Request) (*neutral.Outgoing, error) {
 	if len(turns) == 0 {
 		system, turns = nil, []neutral.Turn{{Parts: system}}
 	}
-	if strings.Contains(model, "-image") {
+	if strings.HasPrefix(model, "gemini-") && strings.Contains(model, "-image") {
 		return nil, neutral.Unsupported("model", "is served by %s, which answers with pictures, and only Google's own API has a place for those", model)
 	}
 	if len(r.Stop) > maxStops {
