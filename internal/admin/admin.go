@@ -6,6 +6,7 @@
 package admin
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -31,6 +32,8 @@ type Options struct {
 	Ready func() error
 	// Unknown holds the failures that no rule knew. Nil means that none are kept.
 	Unknown *classify.Samples
+	// Trail keeps what operators did. Nil means that it is kept in memory alone.
+	Trail resilience.Auditor
 	// Stories is how many requests are remembered. Defaults to 1000.
 	Stories int
 	// Events is how many events are kept for those who come later, and how many may wait for one
@@ -54,6 +57,7 @@ type Admin struct {
 	stories *stories
 	series  *telemetry.Series
 	lines   *telemetry.Timelines
+	trail   *trail
 	stop    func()
 	// persistence is what the engine's status says of the store, kept by its events: health is asked
 	// often and by anybody, and a status costs more the more is out.
@@ -76,6 +80,7 @@ func New(o Options) *Admin {
 		o: o, log: o.Logger, engine: o.Runner.Engine(), mux: http.NewServeMux(), open: http.NewServeMux(),
 		hub: newHub(o.Events, o.Backlog, time.Now()), stories: newStories(o.Stories),
 		series: telemetry.NewSeries(), lines: telemetry.NewTimelines(),
+		trail: newTrail(o.Trail, o.Logger),
 	}
 	a.stop = a.engine.Subscribe(a.heard)
 	health := a.engine.Status().Persistence
@@ -122,7 +127,7 @@ func (a *Admin) config() *config.Config { return a.o.Router().Config() }
 
 // calls says what there is, for the answer to those who ask for something else.
 const calls = "GET /admin/v1/status, POST /admin/v1/reset, POST and DELETE /admin/v1/exclude, POST /admin/v1/explain, " +
-	"GET /admin/v1/attempts, GET /admin/v1/requests/{id}, GET /admin/v1/series, GET /admin/v1/unknown-errors and GET /admin/v1/events"
+	"GET /admin/v1/attempts, GET /admin/v1/requests/{id}, GET /admin/v1/series, GET /admin/v1/unknown-errors, GET /admin/v1/audit and GET /admin/v1/events"
 
 func (a *Admin) routes() {
 	a.mux.HandleFunc("GET /healthz", a.healthz)
@@ -136,6 +141,7 @@ func (a *Admin) routes() {
 		"/admin/v1/requests/{id}":  {"GET": a.request},
 		"/admin/v1/series":         {"GET": a.seriesOf},
 		"/admin/v1/unknown-errors": {"GET": a.unknownErrors},
+		"/admin/v1/audit":          {"GET": a.audits},
 		"/admin/v1/events":         {"GET": a.events},
 	} {
 		a.handle(path, func(w http.ResponseWriter, r *http.Request) error {
@@ -159,7 +165,9 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 
 // handle sends a path to its handler, for those who may come and for callers of Open.
 func (a *Admin) handle(path string, h handler) {
-	a.open.Handle(path, answering(h))
+	a.open.Handle(path, answering(func(w http.ResponseWriter, r *http.Request) error {
+		return h(w, r.WithContext(context.WithValue(r.Context(), opened{}, true)))
+	}))
 	a.mux.Handle(path, answering(func(w http.ResponseWriter, r *http.Request) error {
 		if err := Authorize(r, a.config()); err != nil {
 			return err

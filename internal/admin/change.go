@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,6 +45,11 @@ func (a *Admin) reset(w http.ResponseWriter, r *http.Request) error {
 	n := a.engine.Reset(q.key(), q.IncludeOperator)
 	a.log.Info("an operator has reset", "scope", q.Scope, "key", q.key().String(), "include_operator", q.IncludeOperator,
 		"breakers", n.Breakers, "connections", n.Connections, "lockouts", n.Lockouts, "peer", r.RemoteAddr)
+	detail := fmt.Sprintf("%s: %d breakers, %d connections, %d lockouts", q.Scope, n.Breakers, n.Connections, n.Lockouts)
+	if q.IncludeOperator {
+		detail += ", operators' exclusions too"
+	}
+	a.note(r, "reset", q.key(), detail)
 	writeJSON(w, http.StatusOK, n)
 	return nil
 }
@@ -146,8 +152,20 @@ func (a *Admin) exclude(w http.ResponseWriter, r *http.Request) error {
 		return invalid("%v", err)
 	}
 	a.log.Info("an operator has excluded", "key", key.String(), "for", q.For, "reason", q.Reason, "peer", r.RemoteAddr)
+	a.note(r, "exclude", key, detailOf("for "+q.For, q.For != "", q.Reason))
 	a.writeStanding(w, key)
 	return nil
+}
+
+// detailOf joins what is said of a change.
+func detailOf(what string, said bool, reason string) string {
+	switch {
+	case !said:
+		return reason
+	case reason == "":
+		return what
+	}
+	return what + ": " + reason
 }
 
 // reportable are the kinds that exclude what they are reported of.
@@ -181,6 +199,7 @@ func (a *Admin) report(w http.ResponseWriter, r *http.Request, key resilience.Ke
 	}
 	a.engine.RecordFailure(key, v)
 	a.log.Info("an operator has reported a failure", "key", key.String(), "kind", q.Kind, "reason", q.Reason, "peer", r.RemoteAddr)
+	a.note(r, "report_failure", key, detailOf(q.Kind, true, q.Reason))
 	a.writeStanding(w, key)
 	return nil
 }
@@ -219,6 +238,7 @@ func (a *Admin) include(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusNotFound, "not_found", "no operator's exclusion of %s stands%s", key, a.standing())
 	}
 	a.log.Info("an operator has ended an exclusion", "key", key.String(), "peer", r.RemoteAddr)
+	a.note(r, "end_exclusion", key, "")
 	a.writeStanding(w, key)
 	return nil
 }

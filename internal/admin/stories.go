@@ -126,18 +126,26 @@ type Usage struct {
 	Reasoning  int64 `json:"reasoning"`
 }
 
-func (a *Admin) attempts(w http.ResponseWriter, r *http.Request) error {
-	const usual, most = 100, 10_000
+// limitOf reads the one parameter of a list.
+func limitOf(r *http.Request, usual, most int) (int, error) {
 	limit := usual
 	for name, values := range r.URL.Query() {
 		n, err := strconv.Atoi(values[0])
 		switch {
 		case name != "limit":
-			return invalid("unknown parameter %q; the only one is limit", shown(name))
+			return 0, invalid("unknown parameter %q; the only one is limit", shown(name))
 		case err != nil || n < 1 || n > most:
-			return invalid("limit %q is no number from 1 to %d", shown(values[0]), most)
+			return 0, invalid("limit %q is no number from 1 to %d", shown(values[0]), most)
 		}
 		limit = n
+	}
+	return limit, nil
+}
+
+func (a *Admin) attempts(w http.ResponseWriter, r *http.Request) error {
+	limit, err := limitOf(r, 100, 10_000)
+	if err != nil {
+		return err
 	}
 	out := []Attempt{}
 	a.stories.each(func(s telemetry.Story) bool {

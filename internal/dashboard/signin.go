@@ -12,6 +12,7 @@ import (
 
 	"omniroute/internal/admin"
 	"omniroute/internal/loopback"
+	"omniroute/resilience"
 )
 
 const (
@@ -91,6 +92,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 	x, value := d.sessions.open(token, now)
 	http.SetCookie(w, cookie(r, value, x.expires))
 	d.log.Info("an operator has signed in to the dashboard", "peer", r.RemoteAddr)
+	d.o.Admin.Note("dashboard", r.RemoteAddr, "sign_in", resilience.Key{}, "")
 	http.Redirect(w, r, "/dashboard", http.StatusSeeOther)
 }
 
@@ -105,6 +107,7 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) {
 		}
 		d.sessions.revoke(*x, time.Now())
 		d.log.Info("an operator has signed out of the dashboard", "peer", r.RemoteAddr)
+		d.o.Admin.Note("dashboard", r.RemoteAddr, "sign_out", resilience.Key{}, "")
 	}
 	http.SetCookie(w, cookie(r, "", time.Unix(1, 0)))
 	http.Redirect(w, r, "/dashboard", http.StatusSeeOther)

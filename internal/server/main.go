@@ -137,7 +137,7 @@ func (m *Main) Start(ctx context.Context) (err error) {
 		return err
 	}
 	if m.o.Source.Path != "" {
-		if m.watch, err = watch("configuration", m.o.Source.Path, sum, m.log, func() { _ = m.Reload() }); err != nil {
+		if m.watch, err = watch("configuration", m.o.Source.Path, sum, m.log, func() { _ = m.reloadBy("file") }); err != nil {
 			m.log.Warn("the configuration file cannot be watched; send SIGHUP after a change", "error", err)
 		}
 	}
@@ -190,7 +190,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 			}
 		},
 	})
-	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Unknown: m.unknown, Ready: m.ready, Logger: m.log})
+	m.admin = admin.New(admin.Options{Version: m.o.Version, Router: m.router.Load, Runner: m.runner, Unknown: m.unknown, Trail: auditor(m.store), Ready: m.ready, Logger: m.log})
 	m.dashboard = dashboard.New(dashboard.Options{Admin: m.admin, Config: m.Config, Logger: m.log})
 	m.gateway = gateway.New(gateway.Options{
 		Router: m.router.Load, Classifier: m.classifier.Load, Runner: m.runner, Logger: m.log,

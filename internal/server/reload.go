@@ -8,6 +8,7 @@ import (
 
 	"omniroute/internal/config"
 	"omniroute/internal/route"
+	"omniroute/resilience"
 )
 
 // Reload reads the configuration again and puts it in force without touching a running request. A
@@ -15,7 +16,10 @@ import (
 //
 // Gates, turns and latencies keep what they know under their names. The listeners and the store are
 // those of the start; a change of them is reported and waits for a restart.
-func (m *Main) Reload() error {
+func (m *Main) Reload() error { return m.reloadBy("program") }
+
+// reloadBy is Reload with who wished it, for the trail.
+func (m *Main) reloadBy(actor string) error {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
 	if m.draining.Load() {
@@ -23,10 +27,12 @@ func (m *Main) Reload() error {
 	}
 	if err := m.reload(); err != nil {
 		m.logRefused(err)
+		m.admin.Note(actor, "", "reload_refused", resilience.Key{}, m.o.Source.Path)
 		return err
 	}
 	cfg := m.Config()
 	m.log.Info("the configuration was reloaded", "config", cfg.File, "providers", len(cfg.Providers), "combos", len(cfg.Combos))
+	m.admin.Note(actor, "", "reload", resilience.Key{}, cfg.File)
 	for _, key := range m.needRestart(cfg) {
 		m.log.Warn("the new value is in force after a restart only", "key", key)
 	}

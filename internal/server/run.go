@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options, started func(*Main)) error {
 	for {
 		select {
 		case <-reload:
-			_ = m.Reload() // it is logged, and the old one stays
+			_ = m.reloadBy("signal") // it is logged, and the old one stays
 			continue
 		case <-stop:
 		case <-ctx.Done():

@@ -129,6 +129,7 @@ func (m *Main) abandon(polite bool) error {
 	}
 	if m.admin != nil {
 		m.admin.Close()
+		m.admin.CloseTrail()
 		m.dashboard.Close()
 	}
 	if m.engine != nil {

@@ -31,6 +31,12 @@ func openStore(ctx context.Context, cfg *config.Config, ownFolder bool, log *slo
 	return nil, nil
 }
 
+// auditor is what of a store keeps the trail of operators, nil where nothing does.
+func auditor(s keptStore) resilience.Auditor {
+	a, _ := s.(resilience.Auditor)
+	return a
+}
+
 // openSQLite opens a file.
 //
 // A file that belongs to somebody else (another running gateway, a newer version, another program)
@@ -103,6 +109,24 @@ func (s *lateStore) Apply(ctx context.Context, changes []resilience.Change) erro
 		return err
 	}
 	return opened.Apply(ctx, changes)
+}
+
+// Record keeps what an operator did.
+func (s *lateStore) Record(ctx context.Context, a resilience.Audit) error {
+	opened, err := s.store(ctx)
+	if err != nil {
+		return err
+	}
+	return opened.Record(ctx, a)
+}
+
+// Audits returns what operators did.
+func (s *lateStore) Audits(ctx context.Context, limit int) ([]resilience.Audit, error) {
+	opened, err := s.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return opened.Audits(ctx, limit)
 }
 
 // report tells what a person should know of what was found in the file.

@@ -50,6 +50,8 @@ type Options struct {
 	silence time.Duration
 	// resp2 makes the client speak the old protocol, as a test's server needs it.
 	resp2 bool
+	// audits is how many are kept. Defaults to resilience.MaxAudits.
+	audits int
 }
 
 // Store is a resilience.Shared on a server. Its methods may be called from several goroutines at
@@ -77,6 +79,9 @@ const (
 // New returns a store. It does no I/O: the first call connects, and so does the next one after a
 // failure.
 func New(o Options) *Store {
+	if o.audits == 0 {
+		o.audits = resilience.MaxAudits
+	}
 	if o.Prefix == "" {
 		o.Prefix = "omniroute:"
 	}

@@ -48,6 +48,7 @@ const applicationID = 0x4f6d526f
 // entry is never changed once it was released; a new version is a new entry.
 var migrations = []migration{
 	{"the tables of the three layers and of the operator's exclusions", schemaV1},
+	{"the trail of what operators did", schemaV2},
 }
 
 type migration struct{ name, sql string }
@@ -140,3 +141,17 @@ func migrate(ctx context.Context, c *conn, ms []migration) error {
 	}
 	return nil
 }
+
+const schemaV2 = `
+CREATE TABLE operator_audit (
+  id         INTEGER PRIMARY KEY,
+  at_ms      INTEGER NOT NULL,
+  actor      TEXT NOT NULL,
+  peer       TEXT NOT NULL DEFAULT '',
+  action     TEXT NOT NULL,
+  provider   TEXT NOT NULL DEFAULT '',
+  connection TEXT NOT NULL DEFAULT '',
+  model      TEXT NOT NULL DEFAULT '',
+  detail     TEXT NOT NULL DEFAULT ''
+) STRICT;
+`

@@ -42,7 +42,7 @@ func TestQueriesByHand(t *testing.T) {
 		shared + " FROM domain_operator_exclusions":                                                {"openai|main||excluded|unknown|2|3|10|50|11|{}"},
 		"SELECT connection, rate_limited_until, backoff_level, cause FROM domain_connection_state": {"main|30|2|rate_limit", "spare|<nil>|2|billing"},
 		"SELECT model, locked_until, lockout_duration_ms FROM domain_lockout_state":                {"gpt|40|15000"},
-		"PRAGMA user_version":                                                                      {"1"},
+		"PRAGMA user_version":                                                                      {"2"},
 		"PRAGMA application_id":                                                                    {"1332564591"},
 		"PRAGMA journal_mode":                                                                      {"wal"},
 	} {
@@ -110,7 +110,7 @@ func TestNewerVersionIsLeftAlone(t *testing.T) {
 		}
 		before := snapshot(t, path)
 		_, err := Open(t.Context(), path, Options{})
-		wantReason(t, err, ErrNewer, "schema version 7, this one knows up to 1")
+		wantReason(t, err, ErrNewer, "schema version 7, this one knows up to 2")
 		if diff := cmp.Diff(before, snapshot(t, path)); diff != "" {
 			t.Fatalf("log open %v: the folder changed (-before +after):\n%s", open, diff)
 		}
@@ -166,17 +166,17 @@ func TestMigrate(t *testing.T) {
 	good := migration{"a note", "ALTER TABLE domain_lockout_state ADD COLUMN note TEXT;"}
 	bad := migration{"cannot be", "CREATE TABLE half (x); DROP TABLE nothing;"}
 
-	err := migrate(context.Background(), c, append(migrations[:1:1], good, bad))
-	if err == nil || !strings.Contains(err.Error(), "schema version 3 (cannot be)") {
+	err := migrate(context.Background(), c, append(migrations[:2:2], good, bad))
+	if err == nil || !strings.Contains(err.Error(), "schema version 4 (cannot be)") {
 		t.Fatalf("error %v, want one that names the step", err)
 	}
-	if got := version(); got != "2" {
-		t.Fatalf("version %s, want 2", got)
+	if got := version(); got != "3" {
+		t.Fatalf("version %s, want 3", got)
 	}
 	if got := rows(t, c, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"); got[0] != "0" {
 		t.Fatal("half a step was kept")
 	}
-	if err := migrate(context.Background(), c, append(migrations[:1:1], good)); err != nil {
+	if err := migrate(context.Background(), c, append(migrations[:2:2], good)); err != nil {
 		t.Fatalf("a store of the present version: %v", err)
 	}
 	if got := rows(t, c, "SELECT count(*) FROM domain_lockout_state WHERE note IS NULL"); got[0] != "19" {

@@ -32,6 +32,8 @@ type Options struct {
 	BusyTimeout time.Duration
 	// Now dates the name of a file that is moved aside. Defaults to time.Now.
 	Now func() time.Time
+
+	audits int // how many are kept; a test wants fewer than resilience.MaxAudits
 }
 
 // Store is a resilience.Store in a SQLite file. Its methods may be called from several
@@ -66,6 +68,9 @@ type statements struct {
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if opts.BusyTimeout <= 0 {
 		opts.BusyTimeout = 2 * time.Second
+	}
+	if opts.audits == 0 {
+		opts.audits = resilience.MaxAudits
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -59,3 +59,14 @@ CREATE TABLE domain_operator_exclusions (
   detail     TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (provider, connection, model)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE operator_audit (
+  id         INTEGER PRIMARY KEY,
+  at_ms      INTEGER NOT NULL,
+  actor      TEXT NOT NULL,
+  peer       TEXT NOT NULL DEFAULT '',
+  action     TEXT NOT NULL,
+  provider   TEXT NOT NULL DEFAULT '',
+  connection TEXT NOT NULL DEFAULT '',
+  model      TEXT NOT NULL DEFAULT '',
+  detail     TEXT NOT NULL DEFAULT ''
+) STRICT;
