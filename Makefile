@@ -22,7 +22,7 @@ GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check unit e2e cases crash agreement fmt fmt-check vet lint fuzz bench bench-micro fleet-table image-check tidy-check clean
+.PHONY: help build demo test check unit e2e cases crash incidents agreement fmt fmt-check vet lint fuzz bench bench-micro fleet-table image-check tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ vet:
 lint: $(LINT) ## run golangci-lint
 	$(LINT) run ./...
 	cd e2e && ../$(LINT) run --config ../.golangci.yml ./...
+
+incidents: ## play the eight examples and write their figures into docs/incidents and BENCHMARKS.md
+	$(GO) test -count=1 -run TestIncidentPages ./internal/lab/simulate -update
 
 agreement: ## three outages in the simulator and in real time against the gateway, half a minute on a quiet machine
 	$(GO) test -count=1 -v -run 'TestAgreesWithTheGateway' ./internal/lab/simulate -real

@@ -15,6 +15,7 @@ import (
 // simulation is what the flags of simulate ask for.
 type simulation struct {
 	asJSON, compare bool
+	naive           bool
 	page, config    string
 	recording       string
 	seed            uint64
@@ -41,6 +42,7 @@ func simulateCommand() *cobra.Command {
 	f.Uint64Var(&s.seed, "seed", 1, "draw by this seed instead of the file's")
 	f.BoolVar(&s.compare, "compare", false, "play the schedule with two configurations")
 	f.IntVar(&s.seeds, "seeds", 5, "with --compare: how many seeds to play")
+	f.BoolVar(&s.naive, "naive", false, "play a proxy that only retries instead, for comparison")
 	f.StringVar(&s.recording, "replay", "", "play the requests recorded in `OUTCOMES` instead of a schedule")
 	f.StringVarP(&s.config, "config", "c", "", "with --replay: the configuration to try")
 	return c
@@ -77,6 +79,8 @@ func (s *simulation) run(c *cobra.Command, given []string) error {
 		return wrong(c, "--html is for one schedule with one configuration")
 	case c.Flags().Changed("seeds") && !s.compare:
 		return wrong(c, "--seeds goes with --compare; one run has one --seed")
+	case s.naive && (s.compare || s.recording != ""):
+		return wrong(c, "--naive is for one schedule with one configuration")
 	case s.seeds < 1 || s.seeds > 1000:
 		return wrong(c, "--seeds is a number from 1 to 1000")
 	}
@@ -111,6 +115,7 @@ func (s *simulation) play(seeded bool, given []string) (interface{ WriteText(io.
 	if s.compare {
 		return f.Compare(given[0], given[1], s.seeds)
 	}
+	f.Naive = s.naive
 	r, err := f.Run()
 	if err == nil && s.page != "" {
 		err = writePage(s.page, r)

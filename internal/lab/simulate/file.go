@@ -38,6 +38,10 @@ type File struct {
 	Shared      bool     `yaml:"shared"`
 	Propagation Duration `yaml:"propagation"`
 
+	// Naive plays a proxy that only retries in place of the gateway: each request goes through the
+	// targets in their order until one answers, and nothing is remembered.
+	Naive bool `yaml:"-"`
+
 	path string
 	src  []byte
 	cfg  *config.Config

@@ -72,10 +72,16 @@ func (f *flight) commit(a *failover.Attempt) {
 
 // leave is the client's end before the answer's.
 func (f *flight) leave() {
-	if !f.over {
-		f.w.tally.left()
-		f.do(failover.Event{Type: failover.Abandoned})
+	if f.over {
+		return
 	}
+	f.w.tally.left()
+	if f.req == nil { // of a naive proxy: what it asked runs on by itself
+		f.over = true
+		f.w.live--
+		return
+	}
+	f.do(failover.Event{Type: failover.Abandoned})
 }
 
 func (f *flight) end() {

@@ -28,6 +28,8 @@ type Report struct {
 	Added Quantiles `json:"added_ms"`
 	First Quantiles `json:"first_content_ms"`
 
+	// Phases are the time before the first trouble, from there to the end of the last, and after it.
+	Phases     []Phase        `json:"phases"`
 	Targets    []TargetReport `json:"targets"`
 	Troubles   []Trouble      `json:"troubles"`
 	Exclusions []Exclusion    `json:"longest_exclusions"`
@@ -48,6 +50,25 @@ func quantiles(h *histogram) Quantiles {
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Phase is a part of the run. Requests are counted by their arrival, attempts by their dispatch.
+type Phase struct {
+	Name     string    `json:"name"` // before, during, after; or all, where there is no trouble
+	Requests int       `json:"requests"`
+	Answered int       `json:"answered"`
+	Attempts int       `json:"attempts"`
+	Wasted   int       `json:"wasted"`
+	Added    Quantiles `json:"added_ms"`
+	First    Quantiles `json:"first_content_ms"`
+}
+
+// Share is the part of the requests that was answered, from 0 to 1.
+func (p Phase) Share() float64 {
+	if p.Requests == 0 {
+		return 1
+	}
+	return float64(p.Answered) / float64(p.Requests)
+}
 
 // TargetReport is what became of one target's attempts.
 type TargetReport struct {

@@ -26,6 +26,11 @@ func (t *tally) report() *Report {
 		p.AddedP99, p.FirstP99 = ms(p.added.quantile(0.99)), ms(p.first.quantile(0.99))
 		r.Timeline = append(r.Timeline, p.Interval)
 	}
+	for i := range t.phases {
+		p := &t.phases[i]
+		p.Added, p.First = quantiles(&p.added), quantiles(&p.first)
+		r.Phases = append(r.Phases, p.Phase)
+	}
 	for _, x := range t.targets {
 		r.Targets = append(r.Targets, x.TargetReport)
 	}

@@ -20,8 +20,38 @@ type tally struct {
 	targets  map[resilience.Key]*target
 	added    histogram
 	first    histogram
+	phases   []phase
 	open     map[excluded]int // index in out
 	out      []Exclusion
+}
+
+// phase is one that goes on until its end.
+type phase struct {
+	Phase
+	end          time.Duration
+	added, first histogram
+}
+
+// phasesOf divides the run by its troubles.
+func phasesOf(f *File) []phase {
+	from, to := time.Duration(f.Length), time.Duration(0)
+	for _, u := range f.Upstreams {
+		for _, e := range u.Events {
+			from, to = min(from, time.Duration(e.From)), max(to, time.Duration(e.To))
+		}
+	}
+	if from >= to {
+		return []phase{{Phase: Phase{Name: "all"}, end: 1 << 62}}
+	}
+	return []phase{{Phase: Phase{Name: "before"}, end: from}, {Phase: Phase{Name: "during"}, end: to}, {Phase: Phase{Name: "after"}, end: 1 << 62}}
+}
+
+func (t *tally) phase(when time.Duration) *phase {
+	i := 0
+	for when >= t.phases[i].end {
+		i++
+	}
+	return &t.phases[i]
 }
 
 type piece struct {
@@ -54,7 +84,7 @@ func newTally(f *File) *tally {
 	t := &tally{file: f, interval: interval, targets: map[resilience.Key]*target{}, open: map[excluded]int{},
 		rep:      &Report{Title: f.Title, Seed: f.Seed, Nodes: f.Nodes, LengthMS: length.Milliseconds(), IntervalMS: interval.Milliseconds(), Causes: map[string]int{}},
 		pieces:   make([]piece, (length+interval-1)/interval),
-		arrivals: make([]uint32, length/slot+1),
+		arrivals: make([]uint32, length/slot+1), phases: phasesOf(f),
 	}
 	for i := range t.pieces {
 		t.pieces[i].FromMS = (time.Duration(i) * interval).Milliseconds()
@@ -88,6 +118,7 @@ func (t *tally) request(arrived time.Duration) *piece {
 	p := t.at(arrived)
 	t.rep.Requests++
 	p.Requests++
+	t.phase(arrived).Requests++
 	count(t.arrivals, arrived)
 	return p
 }
@@ -115,6 +146,10 @@ func (t *tally) good(arrived, added, first time.Duration, provider string) {
 	p.added.add(added)
 	t.first.add(first)
 	p.first.add(first)
+	ph := t.phase(arrived)
+	ph.Answered++
+	ph.added.add(added)
+	ph.first.add(first)
 }
 
 func (t *tally) broke(f *flight, v resilience.Verdict) {
@@ -174,6 +209,7 @@ func (t *tally) dispatched(k resilience.Key, now time.Duration) {
 	t.rep.Attempts++
 	t.target(k).Attempts++
 	t.at(now).Attempts++
+	t.phase(now).Attempts++
 }
 
 func (t *tally) committed(k resilience.Key, now time.Duration) {
@@ -201,6 +237,7 @@ func (t *tally) attempts(records []failover.Record) {
 		x.Wasted++
 		t.rep.Wasted++
 		t.at(when).Wasted++
+		t.phase(when).Wasted++
 	}
 }
 

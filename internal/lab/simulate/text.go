@@ -34,11 +34,23 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "recovered      %s attempts finished an answer that had broken off\n", thousands(r.Resumed))
 	}
 	fmt.Fprintf(out, "time added     %s\nfirst content  %s\n", r.Added, r.First)
+	r.writePhases(out)
 	r.writeTroubles(out)
 	r.writeExclusions(out)
 	r.writeTargets(out)
 	r.writeTimeline(out)
 	return out.Flush()
+}
+
+func (r *Report) writePhases(out io.Writer) {
+	if len(r.Phases) < 2 {
+		return
+	}
+	fmt.Fprintf(out, "\n%-9s %10s %10s %10s %8s %11s %11s %11s\n", "PHASE", "REQUESTS", "ANSWERED", "ATTEMPTS", "WASTED", "ADDED P99", "FIRST P50", "FIRST P99")
+	for _, p := range r.Phases {
+		fmt.Fprintf(out, "%-9s %10s %10s %10s %8s %11s %11s %11s\n", p.Name, thousands(p.Requests), percent(p.Share()), thousands(p.Attempts), thousands(p.Wasted),
+			inMS(p.Added.P99), inMS(p.First.P50), inMS(p.First.P99))
+	}
 }
 
 func (r *Report) writeTroubles(out io.Writer) {

@@ -215,7 +215,13 @@ func (f *flight) begin(d catalog.Dialect, model string, asked route.Asked) {
 	if err != nil {
 		panic(err) // the name was checked
 	}
-	f.route, f.picker = to, to.Picker(asked)
+	f.route = to
+	if f.w.file.Naive {
+		f.w.live++
+		(&naive{flight: f}).next()
+		return
+	}
+	f.picker = to.Picker(asked)
 	f.req = failover.NewRequest(to.Plan, f.picker, f.stream).For(failover.Ask{
 		Bytes: int64(f.prompt * 4), Estimate: func() failover.Needs {
 			return failover.Needs{Input: int64(f.prompt), Output: int64(f.output)}
