@@ -158,7 +158,7 @@ func (m *reference) late(g *refGate, r refReport) bool {
 }
 
 func refGravity(k Kind) int {
-	return map[Kind]int{KindBilling: 4, KindQuotaExhausted: 3, KindAuth: 2, KindPermission: 2, KindRateLimit: 1, KindModelNotFound: 1}[k]
+	return map[Kind]int{KindBilling: 4, KindQuotaExhausted: 3, KindAuth: 2, KindPermission: 2, KindModelNotFound: 2, KindRateLimit: 1}[k]
 }
 
 // worsen is A5 and A6.

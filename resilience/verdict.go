@@ -115,15 +115,17 @@ func (k Kind) Transient() bool {
 func (k Kind) ofRequest() bool { return k >= KindContextLength && k < kindCount }
 
 // gravity orders causes: while an exclusion lasts its recorded cause may become graver, never milder.
+// A model that does not exist stands with a permission that was not given: nothing passes by itself,
+// and as long a wait may be stated.
 func (k Kind) gravity() int {
 	switch k {
 	case KindBilling:
 		return 4
 	case KindQuotaExhausted:
 		return 3
-	case KindAuth, KindPermission:
+	case KindAuth, KindPermission, KindModelNotFound:
 		return 2
-	case KindRateLimit, KindModelNotFound:
+	case KindRateLimit:
 		return 1
 	}
 	return 0
