@@ -14,12 +14,15 @@ import (
 	"testing"
 
 	"omniroute/internal/lab"
+	"omniroute/resilience"
 )
 
 const (
 	headerSecret = "team-token-secret"
 	proxySecret  = "proxy-password-secret"
 	strangerKey  = "somebody-elses-secret"
+	hookSecret   = "address-of-a-hook-secret"
+	signSecret   = "signature-secret"
 	prompt       = "the-words-of-the-prompt"
 )
 
@@ -57,7 +60,7 @@ func parrot(w http.ResponseWriter, r *http.Request) {
 
 // TestNoSecretComesOut runs a gateway through every kind of end that a request can have and then looks
 // for every secret in all that came out of it: answers with their headers, the log at its lowest
-// level, errors, metrics, every call of the admin API, stories, the events, the engine's own view, the
+// level, errors, metrics, every call of the admin API, stories, the events, alerts, the trail, the engine's own view, the
 // configuration as it is printed, the store's file and the recorded outcomes. What clients asked is in none of these but
 // their own answers.
 func TestNoSecretComesOut(t *testing.T) {
@@ -70,18 +73,25 @@ func TestNoSecretComesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	var alerts logs // what the receiver of alerts gets, but for its own address
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		fmt.Fprintln(&alerts, r.Header, string(body), err)
+	}))
+	t.Cleanup(hook.Close)
 	dir := t.TempDir()
 	g := prepare(t, dir, fmt.Sprintf(`
 client_keys: [%q]
 admin_token: %q
+alerts: [{url: %q, secret: %q}]
 store: sqlite:state.db
 record: {file: outcomes.jsonl}
 providers:
   parrot: {base_url: %q, connections: [{id: main, api_key: %q}], headers: {x-team: %q}, models: [m]}
   faulty: {base_url: %q, connections: [{id: spare, api_key: %q}]}
-  behind: {base_url: "http://127.0.0.1:1/v1", proxy: "http://user:%s@127.0.0.1:1", connections: [{id: main, api_key: %[4]q}], models: [b]}
+  behind: {base_url: "http://127.0.0.1:1/v1", proxy: "http://user:%s@127.0.0.1:1", connections: [{id: main, api_key: %[6]q}], models: [b]}
 relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 150ms, idle_timeout: 150ms, max_attempts: 2}
-`, clientKey, token, echo.URL+"/v1", key1, headerSecret, s.BaseURL(), key2, proxySecret))
+`, clientKey, token, hook.URL+"/"+hookSecret, signSecret, echo.URL+"/v1", key1, headerSecret, s.BaseURL(), key2, proxySecret))
 	g.Main = New(Options{Source: Find(g.file), Logger: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err := g.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -133,10 +143,12 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 	}
 
 	ask(chat, clientKey, "parrot/m", "401", false) // something to see in the views
+	g.Engine().RecordFailure(resilience.Key{Provider: "parrot", Connection: "main"}, resilience.Verdict{
+		Scope: resilience.ScopeConnection, Kind: resilience.KindAuth, Quarantine: true, Evidence: g.Config().Hide(key1)})
 	for _, call := range [][3]string{
 		{"GET", "/admin/v1/status"}, {"POST", "/admin/v1/explain", `{"model": "parrot/m"}`}, {"GET", "/admin/v1/attempts?limit=1000"},
 		{"GET", "/admin/v1/series"}, {"GET", "/admin/v1/unknown-errors"}, {"GET", "/metrics"}, {"GET", "/healthz"}, {"GET", "/readyz"},
-		{"POST", "/admin/v1/exclude", `{"provider": "faulty", "for": "1m", "reason": "maintenance"}`}, {"GET", "/admin/v1/nothing"},
+		{"POST", "/admin/v1/exclude", `{"provider": "faulty", "for": "1m", "reason": "maintenance"}`}, {"GET", "/admin/v1/nothing"}, {"GET", "/admin/v1/audit"},
 	} {
 		code, text := g.call(call[0], call[1], call[2])
 		if code != 200 && !strings.HasSuffix(call[1], "nothing") {
@@ -166,6 +178,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 	events.Body.Close()
 	inside.Write(told)
 	inside.WriteString(g.log.String())
+	inside.WriteString(alerts.String())
 	files, err := filepath.Glob(filepath.Join(dir, "state.db*"))
 	if err != nil || len(files) == 0 {
 		t.Errorf("no store: %v", err)
@@ -178,7 +191,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 		}
 		inside.Write(bytes)
 	}
-	for _, part := range []string{"event: ", "request_id", "omniroute_attempts_total", "level=", `"attempts":[{`, "SQLite format", `"retry_elsewhere":true`, "quarantin"} {
+	for _, part := range []string{"event: ", "request_id", "omniroute_attempts_total", `"type":"quarantine.began"`, `"action":"exclude"`, "level=", `"attempts":[{`, "SQLite format", `"retry_elsewhere":true`, "quarantin"} {
 		if !strings.Contains(inside.String(), part) {
 			t.Errorf("what was looked through has no %q", part)
 		}
@@ -190,7 +203,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 			}
 		}
 	}
-	secrets := []string{clientKey, token, key1, key2, headerSecret, proxySecret, strangerKey}
+	secrets := []string{clientKey, token, key1, key2, headerSecret, proxySecret, strangerKey, hookSecret, signSecret}
 	look("an answer", answers.String(), secrets...)
 	look("what operators see", inside.String(), append(secrets, prompt)...)
 }
