@@ -90,6 +90,8 @@ func (e *Engine) contribute(ctx, life context.Context, leave bool) (sent, more b
 		s.views[k.Gate] = k.View
 		r, stands := k.View.Standing(k.Gate)
 		e.install(k.Gate, r, stands)
+		s.missed = true // news may have overtaken this answer
+		kick(s.beatNow)
 	}
 	if m.Life != s.life {
 		kick(s.beatNow)

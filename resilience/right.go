@@ -200,6 +200,7 @@ func (s *sharing) handOver(id RecordID, now instant) {
 	r := s.rights[id]
 	switch {
 	case r == nil || !r.mine:
+		s.disown(id, now)
 	case !r.asked && r.probes == 0 && now-r.since >= handOverAfter:
 		s.giveBack(id, r)
 	default:
@@ -231,6 +232,13 @@ func (e *Engine) keepRights(now instant) (keep []Held) {
 // rightFor is for how long the right to probe a gate is taken.
 func (e *Engine) rightFor(id RecordID) time.Duration {
 	return e.policyAt(id.Key).Breaker.ProbeLease + idleRight
+}
+
+// lose forgets a right that another node has by now, unless this node has a newer one.
+func (s *sharing) lose(h Held) {
+	if r := s.rights[h.Gate]; r != nil && r.mine && r.token == h.Token {
+		delete(s.rights, h.Gate)
+	}
 }
 
 func (s *sharing) prolong(h Held, asked instant) {
@@ -270,10 +278,15 @@ func (e *Engine) lease(life context.Context, ids []RecordID) {
 	e.mu.Lock()
 	asked := e.now()
 	var d time.Duration
-	wait := false
+	wait, wanted := false, false
 	for _, id := range ids {
 		d = max(d, e.rightFor(id))
 		wait = wait || s.freeing[id]
+		wanted = wanted || s.rights[id] != nil && s.rights[id].asked
+	}
+	if !wanted { // any more: the store was away meanwhile
+		e.mu.Unlock()
+		return
 	}
 	if wait && s.connected {
 		s.wants = append(s.wants, ids) // what goes on to be given back must not be taken back by that
@@ -290,13 +303,20 @@ func (e *Engine) lease(life context.Context, ids []RecordID) {
 	defer e.unlock()
 	now := e.now()
 	if err != nil {
+		s.doubt(ids, now+2*d)
 		e.isolated(life, err)
 	} else {
 		s.contact = now
 	}
 	for _, id := range ids {
 		r := s.rights[id]
+		if err == nil {
+			delete(s.unsure, id)
+		}
 		switch {
+		case r == nil && grant.Token != 0: // isolated while it was under way
+			s.giveBack(id, &right{token: grant.Token})
+			continue
 		case r == nil:
 			continue
 		case err != nil && r.probes == 0:

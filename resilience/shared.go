@@ -54,7 +54,7 @@ type Pulse struct {
 	Life     string
 	Revision int64
 	Now      time.Time // the store's clock
-	// Lost are the gates whose leases are somebody else's by now.
+	// Lost are the gates of the leases to keep that are somebody else's by now, or free.
 	Lost []RecordID
 	// Nodes are those that were seen within the last minute, this one included, or nil where
 	// none were asked for; Count is how many there are.
@@ -85,8 +85,10 @@ type Changes struct {
 // Contribution is what a node adds.
 type Contribution struct {
 	Gates []Contributed
-	Free  []Held // leases that are not needed any more
-	Leave bool   // the node stops
+	// Free are leases that are not needed any more. A Token of 0 frees whatever lease this node has on
+	// the gate: it may have been given one without being told.
+	Free  []Held
+	Leave bool // the node stops
 }
 
 // Contributed is what a node knows of one gate.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -39,8 +40,9 @@ type sharing struct {
 	free    []Held             // leases to give back
 
 	rights  map[RecordID]*right
-	guards  map[uint64]*guard // by the permit's lease
-	freeing map[RecordID]bool // in free, or on its way
+	guards  map[uint64]*guard    // by the permit's lease
+	freeing map[RecordID]bool    // in free, or on its way
+	unsure  map[RecordID]instant // leases that may be ours, until then: what asked for them was not answered
 	wants   [][]RecordID
 
 	// What the transitions that are made just now are evidence of.
@@ -49,6 +51,7 @@ type sharing struct {
 	tokens     map[RecordID]int64
 
 	connected bool
+	missed    bool // perhaps news that no revision tells of: the next beat reads everything
 	failing   error
 	life      string
 	revision  int64
@@ -75,7 +78,7 @@ type transition struct {
 func newSharing(s Shared, start time.Time) *sharing {
 	return &sharing{
 		store: s, views: map[RecordID]View{}, changed: map[RecordID]transition{}, outbox: map[RecordID]int64{},
-		rights: map[RecordID]*right{}, guards: map[uint64]*guard{}, freeing: map[RecordID]bool{},
+		rights: map[RecordID]*right{}, guards: map[uint64]*guard{}, freeing: map[RecordID]bool{}, unsure: map[RecordID]instant{},
 		provenAt: longAgo, contact: longAgo, origin: start.Round(0), measuredAt: longAgo,
 		sendNow: make(chan struct{}, 1), leaseNow: make(chan struct{}, 1), beatNow: make(chan struct{}, 1),
 		failing: errors.New("not connected yet"),
@@ -191,7 +194,8 @@ func (e *Engine) beat(life context.Context) {
 	ctx, cancel := context.WithTimeout(life, callTimeout)
 	defer cancel()
 	e.mu.Lock()
-	asked, was := e.now(), s.revision
+	asked, was, missed := e.now(), s.revision, s.missed
+	s.missed = false
 	b := Beat{Keep: e.keepRights(asked)}
 	if s.beats%max(1, min(s.count, listNodes)/listedPerBeat) == 0 {
 		b.Nodes = listNodes
@@ -213,19 +217,20 @@ func (e *Engine) beat(life context.Context) {
 	if p.Nodes != nil {
 		s.nodes = p.Nodes
 	}
-	for _, id := range p.Lost {
-		delete(s.rights, id)
-	}
 	for _, h := range b.Keep {
-		s.prolong(h, asked)
+		if slices.Contains(p.Lost, h.Gate) {
+			s.lose(h)
+		} else {
+			s.prolong(h, asked)
+		}
 	}
-	whole := !s.connected || p.Life != s.life || p.Revision < was
+	whole := !s.connected || missed || p.Life != s.life || p.Revision < was
 	behind := p.Revision > s.revision
 	e.unlock()
 	if whole {
-		err = e.catchUp(ctx, 0)
+		err = e.catchUp(life, 0)
 	} else if behind {
-		err = e.catchUp(ctx, was)
+		err = e.catchUp(life, was)
 	}
 	if err != nil {
 		e.mu.Lock()
@@ -236,12 +241,14 @@ func (e *Engine) beat(life context.Context) {
 
 // catchUp hears what has changed since a revision. After everything (0) it compares, and has
 // sent what the store does not know: it may have begun anew, or lost the last writes.
-func (e *Engine) catchUp(ctx context.Context, since int64) error {
+func (e *Engine) catchUp(life context.Context, since int64) error {
 	s := e.share
 	stored := map[RecordID]View{}
 	at := since
 	for {
+		ctx, cancel := context.WithTimeout(life, callTimeout)
 		page, err := s.store.Changes(ctx, at)
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -277,6 +284,7 @@ func (e *Engine) joined(stored map[RecordID]View) {
 	}
 	kick(s.sendNow)
 	e.stored(nil)
+	s.disownAll(e.now())
 	if s.connected {
 		return
 	}
@@ -294,6 +302,7 @@ func (e *Engine) isolated(life context.Context, err error) {
 	}
 	e.stored(err)
 	s.failing = err
+	s.dropDisowned()
 	if !s.connected {
 		return
 	}
@@ -301,6 +310,7 @@ func (e *Engine) isolated(life context.Context, err error) {
 	s.wants = nil
 	clear(s.freeing)
 	for id, r := range s.rights {
+		r.asked = false // nobody is going to ask
 		if r.probes == 0 {
 			delete(s.rights, id)
 		}
@@ -317,8 +327,19 @@ func (e *Engine) openedAll() {
 
 // listenLoop hears the others' news.
 func (e *Engine) listenLoop(life context.Context) {
-	for life.Err() == nil {
-		_ = e.share.store.Listen(life, e.hearNews) // beats tell when the store is away
+	for again := false; life.Err() == nil; again = true {
+		begun := !again
+		_ = e.share.store.Listen(life, func(n News) { // beats tell when the store is away
+			if !begun {
+				// The server may be another one that lacks the last writes, though the others have
+				// brought its revision up again.
+				begun = true
+				e.mu.Lock()
+				e.share.missed = true
+				e.mu.Unlock()
+			}
+			e.hearNews(n)
+		})
 		pause := time.NewTimer(beatEvery/10 + rand.N(beatEvery/4))
 		select {
 		case <-life.Done():

@@ -102,9 +102,9 @@ func (h *Hub) spread(n resilience.News) {
 
 // free ends the leases that these tokens are of. The tokens stay: they fence what an older owner
 // may still say.
-func (h *Hub) free(given []resilience.Held) (freed []resilience.RecordID) {
+func (h *Hub) free(given []resilience.Held, node string) (freed []resilience.RecordID) {
 	for _, g := range given {
-		if l := h.leases[g.Gate]; l.token == g.Token {
+		if l, ok := h.leases[g.Gate]; ok && (l.token == g.Token || g.Token == 0 && l.node == node) {
 			h.leases[g.Gate] = lease{token: l.token}
 			freed = append(freed, g.Gate)
 		}
@@ -133,7 +133,7 @@ func (h *Hub) merge(c resilience.Contribution, node string) (out resilience.Merg
 		h.gates[g.Gate] = &kept{k.view.Join(g.View), h.revision}
 		n.Gates = append(n.Gates, resilience.Known{Gate: g.Gate, View: h.gates[g.Gate].view})
 	}
-	n.Freed = h.free(c.Free)
+	n.Freed = h.free(c.Free, node)
 	if c.Leave {
 		delete(h.seen, node)
 	}
@@ -148,7 +148,7 @@ func (h *Hub) beat(b resilience.Beat, node string) (p resilience.Pulse) {
 	h.seen[node] = now
 	for _, k := range b.Keep {
 		switch l, ok := h.leases[k.Gate]; {
-		case !ok, l.token == k.Token:
+		case !ok, l.token == k.Token && l.node != "":
 			h.token = max(h.token, k.Token)
 			h.leases[k.Gate] = lease{node, k.Token, now.Add(k.For)}
 		default:

@@ -1,6 +1,8 @@
 -- beat is a node's sign of life.
 -- ARGV: channel, life, node, how many nodes to list, {gate, token, milliseconds}...
-begin()
+-- A store that lost a part, since the server evicts keys, begins anew: the nodes bring all of it back.
+local known = redis.call('HLEN', gates)
+begin(known ~= redis.call('ZCARD', log) or known ~= redis.call('ZCARD', ends))
 forget()
 redis.call('ZADD', nodes, num(ms), ARGV[3])
 redis.call('ZREMRANGEBYSCORE', nodes, '-inf', num(ms - 60000))
@@ -10,7 +12,8 @@ local lost = {}
 for at = 5, #ARGV - 2, 3 do
   local id, token = ARGV[at], ARGV[at + 1]
   local lease = redis.call('HGET', leases, id)
-  if lease and string.sub(lease, 1, 16) ~= token then
+  if lease and (string.sub(lease, 1, 16) ~= token or string.sub(lease, 35) == '') then
+    -- Another has it, or it was given back while this was on its way.
     lost[#lost + 1] = id
   else
     redis.call('HSET', leases, id, token .. ' ' .. wide(ms + tonumber(ARGV[at + 2])) .. ' ' .. ARGV[3])

@@ -25,9 +25,9 @@ while at < #ARGV do
   local id, token = ARGV[at], ARGV[at + 1]
   at = at + 2
   local lease = redis.call('HGET', leases, id)
-  if lease and string.sub(lease, 1, 16) == token then
+  if lease and (string.sub(lease, 1, 16) == token or token == '0000000000000000' and string.sub(lease, 35) == ARGV[3]) then
     -- The token stays: it fences what an older owner may still say.
-    redis.call('HSET', leases, id, token .. ' 0000000000000000 ')
+    redis.call('HSET', leases, id, string.sub(lease, 1, 16) .. ' 0000000000000000 ')
     freed[#freed + 1] = id
   end
 end

@@ -43,6 +43,8 @@ var sharedCases = []struct {
 	{"a lease ends by itself", checkLeaseEnds},
 	{"leases are given all or none", checkAllOrNone},
 	{"a lease that was lost is made again", checkKeep},
+	{"a lease of which its node does not know is given back", checkDisown},
+	{"a lease that was given back is not kept", checkKeepLate},
 	{"an old token is ignored", checkFence},
 }
 
