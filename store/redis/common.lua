@@ -22,10 +22,10 @@ local life, born, rev = known[2] or '', tonumber(known[3] or '0'), tonumber(know
 local function num(n) return string.format('%.0f', n) end
 local function wide(n) return string.format('%016.0f', n) end
 
--- begin makes the store where there is none. What is left of one that lost its head is removed.
-local function begin()
-  if life ~= '' then return end
-  life, born, rev = ARGV[2], ms, 0
+-- begin makes the store where there is none, or anew. What is left of one that lost its head is removed.
+local function begin(anew)
+  if life ~= '' and not anew then return end
+  life, born, rev = ARGV[2] .. '-' .. num(us), ms, 0
   redis.call('DEL', gates, log, ends, leases)
   redis.call('HSET', meta, 'format', '1', 'life', life, 'born', num(ms), 'rev', '0')
 end
@@ -40,9 +40,9 @@ local function forget()
   end
 end
 
--- spread tells everybody who listens.
-local function spread(from, changed, taken, freed, wanted)
-  if #changed + #taken + #freed + #wanted == 0 then return end
+-- spread tells everybody who listens: of nothing only if asked to.
+local function spread(from, changed, taken, freed, wanted, nothing)
+  if #changed + #taken + #freed + #wanted == 0 and not nothing then return end
   if #changed > 1000 then
     -- Too much for a message: who hears of a revision that it does not have asks for what it is.
     from, changed = rev, {}

@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"syscall"
 
 	"github.com/redis/rueidis"
 )
@@ -93,6 +95,8 @@ var answers = []struct {
 	{"NOAUTH", ErrDenied, "Put the user and the password into the store's address: redis://USER:PASSWORD@HOST"},
 	{"AUTH", ErrDenied, "The server has no password set: take it out of the store's address, or set it there"},
 	{"NOPERM", ErrDenied, "Let the user run scripts, and use the keys and the channel that begin with the prefix"},
+	{"The user executing the script", ErrDenied, "Let the user write, publish and listen: +@all -@admin -@dangerous, for the keys and the channel that begin with the prefix"},
+	{"ACL failure in script", ErrDenied, "Let the user write, publish and listen: +@all -@admin -@dangerous, for the keys and the channel that begin with the prefix"},
 	{"DB index", ErrDatabase, "Correct the number at the end of the store's address"},
 	{"invalid DB index", ErrDatabase, "Correct the number at the end of the store's address"},
 	{"SELECT is not allowed in cluster mode", ErrKind, "Redis Cluster is not supported: name a server outside of it"},
@@ -135,6 +139,8 @@ func explain(server string, err error) error {
 		e.Reason, e.Advice = ErrTLS, "Name the authority's certificate: rediss://HOST/DB?ca=FILE"
 	case strings.HasPrefix(server, "rediss:"):
 		e.Reason, e.Advice = ErrAway, "Routing goes on. If it never answers it may not speak TLS at this port: redis:// instead of rediss://, or another port"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+		e.Reason, e.Advice = ErrAway, "Routing goes on. If it never answers it may speak TLS at this port: rediss:// instead of redis://, or another port"
 	default:
 		e.Reason, e.Advice = ErrAway, "Routing goes on; the nodes share again as soon as it is back"
 	}

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"strconv"
@@ -28,61 +27,55 @@ func open(t *testing.T, o Options) *Store {
 	return s
 }
 
-// Every mistake in an address, and every server that cannot be used, says what to do and no secret.
-func TestErrorsSayWhatToDo(t *testing.T) {
+// A server that evicts keys takes a part of what is known, which no revision tells of: what is left
+// begins anew, each time under another name, and the nodes bring everything back.
+func TestEvictedPartsBeginAnew(t *testing.T) {
 	t.Parallel()
-	plain := redistest.Start(t)
-	locked := redistest.Start(t, "--requirepass", "sesame")
-	cluster := redistest.Start(t, "--cluster-enabled", "yes")
-	plain.Must("SET", "foreign:meta", "mine")
-	plain.Must("HSET", "hash:meta", "color", "blue")
-	plain.Must("HSET", "newer:meta", "format", "2", "life", "x")
-	const secret = "very-secret"
-	for name, c := range map[string]struct {
-		o    Options
-		want error
-		says string
-	}{
-		"wrong password":       {Options{Address: locked.Addr, Password: secret}, ErrDenied, "Correct the user and the password"},
-		"no password":          {Options{Address: locked.Addr}, ErrDenied, "redis://USER:PASSWORD@HOST"},
-		"unknown user":         {Options{Address: plain.Addr, User: "who", Password: secret}, ErrDenied, "Correct the user and the password"},
-		"wrong database":       {Options{Address: plain.Addr, DB: 99}, ErrDatabase, "Correct the number"},
-		"another's text":       {Options{Address: plain.Addr, Prefix: "foreign:"}, ErrForeign, "another prefix"},
-		"another's hash":       {Options{Address: plain.Addr, Prefix: "hash:"}, ErrForeign, "another prefix"},
-		"a newer version's":    {Options{Address: plain.Addr, Prefix: "newer:"}, ErrNewer, "newer version on every node"},
-		"a cluster":            {Options{Address: cluster.Addr}, ErrKind, "Redis Cluster is not supported"},
-		"no TLS there":         {Options{Address: plain.Addr, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Password: secret}, ErrAway, "redis:// instead of rediss://"},
-		"nobody there":         {Options{Address: "127.0.0.1:1", Password: secret}, ErrAway, "as soon as it is back"},
-		"a name that is not":   {Options{Address: "no.such.host.invalid:6379", Password: secret}, ErrAway, "as soon as it is back"},
-		"a password that fits": {Options{Address: locked.Addr, Password: "sesame"}, nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := open(t, c.o).Check(t.Context())
-			if !errors.Is(err, c.want) {
-				t.Fatalf("%v, want %v", err, c.want)
-			}
-			if c.want == nil {
-				return
-			}
-			if got := Permanent(err); got != !errors.Is(err, ErrAway) {
-				t.Errorf("permanent: %v", got)
-			}
-			if text := err.Error(); !strings.Contains(text, c.says) || strings.Contains(text, secret) || !strings.Contains(text, c.o.Address) {
-				t.Errorf("%s", text)
-			}
-		})
+	server := redistest.Start(t)
+	s := open(t, Options{Address: server.Addr})
+	put := resilience.Contribution{Gates: []resilience.Contributed{{Known: resilience.Known{Gate: gateA, View: someView(t, s)}}}}
+	lives := map[string]string{}
+	for _, key := range []string{"gates", "log", "ends", "meta"} {
+		m, err := s.Merge(t.Context(), put)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Must("DEL", "omniroute:"+key)
+		p, err := s.Beat(t.Context(), resilience.Beat{})
+		if err != nil || p.Life == m.Life || p.Revision != 0 {
+			t.Errorf("without %s: %+v %v", key, p, err)
+		}
+		if had := lives[p.Life]; had != "" {
+			t.Errorf("without %s the store is called what it was called without %s", key, had)
+		}
+		lives[p.Life] = key
 	}
-	t.Run("what is another's stays as it is", func(t *testing.T) {
-		t.Parallel()
-		s := open(t, Options{Address: plain.Addr, Prefix: "newer:"})
-		if _, err := s.Beat(t.Context(), resilience.Beat{}); !errors.Is(err, ErrNewer) {
-			t.Error(err)
-		}
-		if got := plain.Must("KEYS", "newer:*"); got != "newer:meta" {
-			t.Errorf("%q", got)
-		}
-	})
+}
+
+// Where connecting takes longer than a call may, the call fails but the connection stays for the next.
+func TestSlowConnection(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, Options{Address: server.Addr, silence: time.Minute})
+	server.Pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	failed := make(chan error)
+	go func() {
+		_, err := s.Beat(ctx, resilience.Beat{})
+		failed <- err
+	}()
+	<-ctx.Done()
+	server.Resume()
+	if err := <-failed; !errors.Is(err, ErrAway) {
+		t.Fatalf("%v", err)
+	}
+	s.mu.Lock()
+	kept := s.client != nil
+	s.mu.Unlock()
+	if !kept {
+		t.Error("the connection was dropped: where the server is far away no call would ever succeed")
+	}
 }
 
 // A full server takes no changes, but still tells what it knows.

@@ -20,6 +20,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -63,6 +64,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	client rueidis.Client // nil until connected, and after a call that was not answered in time
+	made   time.Time      // when it was connected
 	closed bool
 	ends   sync.WaitGroup // of clients that were given up
 }
@@ -101,9 +103,22 @@ func New(o Options) *Store {
 	return s
 }
 
-// Check connects, looks whether this version can use what is stored there, and changes nothing.
+// Check connects, and looks whether this version can use what is stored there and whether it may do
+// all that it needs to do: write, publish and listen. It leaves nothing behind.
 func (s *Store) Check(ctx context.Context) error {
-	_, err := s.Changes(ctx, maxStamp)
+	if _, err := s.run(ctx, checkLua, 1); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var listens atomic.Bool
+	err := s.Listen(ctx, func(resilience.News) {
+		listens.Store(true)
+		cancel()
+	})
+	if listens.Load() {
+		return nil
+	}
 	return err
 }
 
@@ -155,15 +170,17 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client = client
+	s.client, s.made = client, time.Now()
 	return client, nil
 }
 
 // giveUp drops a client that did not answer in time: its connection may be dead without saying so.
-func (s *Store) giveUp(client rueidis.Client) {
+// One that was still being made when the call began has not had that time: where the server is far
+// away connecting takes most of it, and another connection would take as long.
+func (s *Store) giveUp(client rueidis.Client, called time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.client != client {
+	if s.client != client || s.made.After(called) {
 		return
 	}
 	s.client = nil
@@ -183,12 +200,15 @@ var (
 	leaseScript string
 	//go:embed apply.lua
 	applyScript string
+	//go:embed check.lua
+	checkScript string
 
 	beatLua    = rueidis.NewLuaScript(common + beatScript)
 	changesLua = rueidis.NewLuaScript(common + changesScript)
 	mergeLua   = rueidis.NewLuaScript(common + mergeScript)
 	leaseLua   = rueidis.NewLuaScript(common + leaseScript)
 	applyLua   = rueidis.NewLuaScript(common + applyScript)
+	checkLua   = rueidis.NewLuaScript(common + checkScript)
 )
 
 // channel is the database's own: the server's channels are the same in all of them.
@@ -196,13 +216,14 @@ func (s *Store) channel() string { return s.o.Prefix + "news:" + strconv.Itoa(s.
 
 // run runs a script. Its answer is a list of want things.
 func (s *Store) run(ctx context.Context, script *rueidis.Lua, want int, args ...string) ([]rueidis.RedisMessage, error) {
+	called := time.Now()
 	client, err := s.connected(ctx)
 	if err != nil {
 		return nil, explain(s.String(), err)
 	}
 	answer, err := script.Exec(ctx, client, s.keys, append([]string{s.channel(), s.life}, args...)).ToArray()
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.giveUp(client)
+		s.giveUp(client, called)
 	}
 	if err == nil && len(answer) != want {
 		err = fmt.Errorf("the script was answered with %d parts instead of %d", len(answer), want)
