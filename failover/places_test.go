@@ -3,8 +3,11 @@ package failover
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"omniroute/resilience"
 )
 
 // refPlaces is the line as one would tell it: callers in the order of their turns, each with its
@@ -176,5 +179,42 @@ func TestOfEqualCallersTheLastInTurnIsCrowdedOut(t *testing.T) {
 		if !slices.Equal(out, []string{want}) {
 			t.Errorf("%q lost their place in line, want %s: it would have been served last", out, want)
 		}
+	}
+}
+
+// TestFullLineIsNoWait: a request that a full line does not take in has not waited. What it has just
+// tried is asked again only after a pause, and never at once.
+func TestFullLineIsNoWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, resilience.Policy{Breaker: resilience.BreakerPolicy{FailureThreshold: 100}, Cooldown: resilience.CooldownPolicy{TransientAfter: 100}})
+	p := r.plan(t, Limits{QueueDepth: -1, MaxWait: time.Second, MaxAttempts: 20}, "a/1/m", "b/1/m")
+	p.Targets[1].Places = new(Places)
+	p.Targets[1].Places.Limit(1)
+	p.Targets[1].Places.take()
+	f := NewRequest(p, nil, true)
+	asked := []time.Duration{}
+	a := f.Step(Event{Type: Begin}, r.now)
+	for a.Type != GiveUp {
+		switch a.Type {
+		case Dispatch:
+			asked = append(asked, r.now.Sub(epoch))
+			a = f.Step(Event{Type: Failed, Attempt: a.Attempt.ID, Verdict: verdicts["500"]}, r.now)
+		case Queue:
+			if f.Line(func() {}) {
+				t.Fatal("the line takes it in")
+			}
+			a = f.Step(Event{Type: RoomFull}, r.now)
+		case Pause:
+			r.now = a.Until
+			a = f.Step(Event{Type: Woken}, r.now)
+		default:
+			t.Fatalf("the action is %v", a.Type)
+		}
+	}
+	if want := []time.Duration{0, firstRetry, 3 * firstRetry}; !slices.Equal(asked, want) {
+		t.Errorf("the one with a place was asked after %v, want %v", asked, want)
+	}
+	if c := f.Report(r.now).Cause; c != CauseBusy {
+		t.Errorf("the cause is %v, want that the other was busy", c)
 	}
 }

@@ -160,10 +160,12 @@ func (r *Request) step(ev Event, now time.Time) Action {
 		}
 		return r.woken(ev, now)
 	case RoomFull:
-		if r.pausing == inLine {
-			return r.woken(ev, now)
-		}
+		was := r.pausing
 		r.pausing = notPausing
+		if was == inLine { // it has not waited, so that what it has tried stays tried
+			r.queueLeft = 0
+			return r.next(now)
+		}
 		return r.giveUp(CauseQueueFull)
 	case Abandoned:
 		return r.abandoned(now)

@@ -59,7 +59,7 @@ func (r *Request) wait(now time.Time) Action {
 		// Nothing excludes the targets, yet asking them again would not reach them either.
 		return r.giveUp(CauseLocal)
 	}
-	limited := s.busy || s.held >= 0
+	limited := s.busy && r.queueLeft > 0 || s.held >= 0
 	// One that failed a moment ago is tried once more before one of which it is known that it has
 	// nothing left, and before standing in line.
 	if s.again && (!limited || r.retries == 0) {
@@ -68,11 +68,11 @@ func (r *Request) wait(now time.Time) Action {
 			r.retries++
 			return r.pause(retrying, now.Add(pause), now)
 		}
-		if !limited {
+		if !limited && !s.busy {
 			return r.giveUp(CauseExhausted)
 		}
 	}
-	if limited {
+	if limited || s.busy {
 		return r.waitForRoom(s, left, now)
 	}
 	for i := range r.state {
