@@ -237,8 +237,9 @@ func (m *reference) widen(k Key, t, c *refGate, r refReport) {
 		}
 	}
 	if others > 0 && (!c.out || c.passing() && c.until < until) {
+		m.forget(c)
+		c.level = max(c.level, level)
 		m.exclude(c, r, until-m.now)
-		c.level = level
 	}
 }
 

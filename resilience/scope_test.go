@@ -157,6 +157,28 @@ func TestV4ConnectionCooldownOfOneModel(t *testing.T) {
 }
 
 // A fallback to another model on the same account is never blocked by the first model's 5xx.
+// A connection that its models' failures exclude once more keeps the level that it had (law A8), though
+// a model's own was forgotten meanwhile.
+func TestA8TheConnectionsLevelSurvivesItsModels(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, policy(func(p *Policy) { p.Breaker.FailureThreshold, p.Cooldown.ForgetAfter = 100, 10*sec }))
+	level := func(want int) {
+		t.Helper()
+		if c := r.conn("p", "a"); c.BackoffLevel != want {
+			t.Errorf("at %v the level is %d, want %d", r.clock.Now().Sub(epoch), c.BackoffLevel, want)
+		}
+	}
+	r.fail("p/a/n", err500)
+	r.fail("p/a/n", err500)
+	r.at(1 * sec)
+	r.fail("p/a/n", err500)
+	r.fail("p/a/m", err500.after(10*sec))
+	level(2)
+	r.at(13500 * ms) // the model's level is forgotten, the connection's not yet
+	r.fail("p/a/n", err500.after(5*sec))
+	level(2)
+}
+
 func TestV4AFallbackOnTheSameAccountIsNeverBlocked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, Options{})

@@ -216,9 +216,9 @@ func (e *Engine) widen(t *Target, r report, now instant) {
 	if !second || c.cool.excluded && (!c.cool.transient() || c.cool.until >= until) {
 		return
 	}
-	g := c.cool.exclude(r, until-now, now)
-	g.level = level
-	e.setConn(c, g, "second model")
+	g := c.cool.aged(t.dom.policy, now, r.seq)
+	g.level = max(g.level, level) // its own level survives too (law A8)
+	e.setConn(c, g.exclude(r, until-now, now), "second model")
 }
 
 // release ends the hold of a permit that was settled without a verdict.
