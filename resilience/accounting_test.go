@@ -307,3 +307,56 @@ func TestA5TheCauseMayOnlyBecomeGraver(t *testing.T) {
 		}
 	}
 }
+
+// A probe that fails never shortens what another report has prolonged under it, nor lifts the quarantine
+// that it has set (laws A5 and V8).
+func TestA5AFailedProbeShortensNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first, late, probe Verdict
+		layer              Layer
+		left               time.Duration
+	}{
+		"connection": {err429, err429.after(time.Minute), err429, LayerConnection, time.Minute},
+		"quarantine": {err429, revoked, err429, LayerConnection, -1},
+		"model":      {model(KindRateLimit), model(KindRateLimit).after(time.Minute), model(KindRateLimit), LayerModel, time.Minute},
+		"cooldown":   {err500.after(sec), err500.after(time.Minute), err500, LayerConnection, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, Options{})
+			old := r.take("p/a/m")
+			r.fail("p/a/m", c.first)
+			r.at(sec)
+			probe := r.takeAs("p/a/m", probing)
+			old.Failure(c.late)
+			probe.Failure(c.probe)
+			r.refusedFor("p/a/m", c.layer, c.late.Kind, c.left)
+		})
+	}
+}
+
+// The same of a breaker: a stated wait that comes while a HALF_OPEN breaker is probed outlasts the probe.
+func TestA5AFailedProbeShortensNoRound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Options{})
+	old := r.take("p/z/m")
+	r.trip("p")
+	r.at(30 * sec)
+	probe := r.takeAs("p/y/m", probing)
+	old.Failure(err500.after(5 * time.Minute))
+	probe.Failure(err500)
+	r.refusedFor("p/x/m", LayerBreaker, KindServerError, 5*time.Minute)
+}
+
+// An OPEN breaker's recorded cause becomes no milder by a failed early probe (law A5).
+func TestA5AnEarlyProbeMakesNoCauseMilder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, policy(func(p *Policy) { p.Breaker.FailureThreshold = 1 }))
+	r.fail("p/a/m", down(KindPermission))
+	r.at(2 * sec)
+	r.takeAs("p/a/m", probing).Failure(err500)
+	if x := r.refused("p/a/m"); x.Kind != KindPermission {
+		t.Errorf("the cause is %v", x.Kind)
+	}
+}

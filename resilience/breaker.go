@@ -156,18 +156,21 @@ func (g gate) overtaken(id uint64, p *Policy, now instant) gate {
 
 // breakerFail is one provider-scope failure.
 func (g gate) breakerFail(r report, p *Policy, now instant) gate {
-	held, mine := g.holds(r.lease, now)
+	_, mine := g.holds(r.lease, now)
 	switch {
 	case g.excluded && !mine:
 		return g.worsen(r, now).heed(r, now)
 	case r.begun < g.endedAt && !r.ownEnd():
 		return g // of before the breaker closed: a closed one opens by its count alone
-	case g.excluded && held.early && now < g.until:
+	case g.live(now): // an early probe, or one under which a later report has prolonged the round
 		g = g.release(r.lease).noted(r, 1, 0).breaker(func(s *breakerState) {
 			s.early++
 			s.earlyAt = earlyProbe(p, s.early, now)
 		})
-		g.kind, g.rule, g.lastFailure = r.kind, r.rule, now
+		if r.kind.gravity() >= g.kind.gravity() {
+			g.kind, g.rule = r.kind, r.rule
+		}
+		g.lastFailure = now
 		g.failures++
 		g.touched = r.seq
 		return g.worsen(r, now).heed(r, now)

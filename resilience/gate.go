@@ -142,7 +142,7 @@ func (g *gate) late(r report, now instant) bool {
 		return true
 	}
 	_, mine := g.holds(r.lease, now)
-	return g.excluded && !mine
+	return g.excluded && (!mine || g.live(now)) // another report may have prolonged it under the probe
 }
 
 // holds returns the lease of that id, if it is one of the gate's and has not run out.

@@ -154,7 +154,7 @@ func (m *reference) bad(a *refAttempt, v Verdict) {
 }
 
 func (m *reference) late(g *refGate, r refReport) bool {
-	return r.a.began < g.endAt && !(r.a.content && r.a.probing) || g.out && g.holder(r.a.id, m.now) == nil
+	return r.a.began < g.endAt && !(r.a.content && r.a.probing) || g.out && (g.live(m.now) || g.holder(r.a.id, m.now) == nil)
 }
 
 func refGravity(k Kind) int {
@@ -276,12 +276,14 @@ func (m *reference) failBreaker(b *refGate, r refReport) {
 		return
 	case r.a.began < b.endAt && !(r.a.content && r.a.probing):
 		return
-	case b.out && p.early && m.now < b.until:
+	case b.live(m.now):
 		m.note(b, r.a.key, r.Kind, 1, 0)
 		b.early++
 		b.earlyAt = m.pause(b.early)
 		b.fails++
-		b.kind, b.lastFail = r.Kind, m.now
+		if b.lastFail = m.now; refGravity(r.Kind) >= refGravity(b.kind) {
+			b.kind = r.Kind
+		}
 		if r.hint > 0 {
 			b.until = max(b.until, m.now+r.hint)
 			b.earlyAt = max(b.earlyAt, m.now+r.hint)
