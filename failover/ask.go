@@ -99,7 +99,8 @@ type Hold struct {
 // Reservation is what a meter has set aside for one attempt.
 type Reservation interface {
 	// Done ends it: the attempt is over, with that verdict; of ScopeNone where the end is good or
-	// says nothing. Saying it again is harmless.
+	// says nothing. Saying it again is harmless, and so is a report of the answer that comes later or at
+	// the same time: whoever reads the answer may not know yet that the attempt is over.
 	Done(v resilience.Verdict, now time.Time)
 }
 
@@ -109,8 +110,8 @@ type Reservation interface {
 type permit struct {
 	resilience.Permit
 	places   *Places
-	reserved Reservation
-	now      *time.Time // of the request's present step
+	reserved Reservation // the attempt's from its dispatch on, so that it can be had without a lock
+	now      *time.Time  // of the request's present step
 }
 
 // Success settles the permit: the answer is complete.
@@ -132,9 +133,8 @@ func (p *permit) Neutral() {
 }
 
 func (p *permit) giveBack(v resilience.Verdict) {
-	if r := p.reserved; r != nil {
-		p.reserved = nil
-		r.Done(v, *p.now)
+	if p.reserved != nil {
+		p.reserved.Done(v, *p.now)
 	}
 	if places := p.places; places != nil {
 		p.places = nil

@@ -111,5 +111,5 @@ func (a *Attempt) Place() int { return a.index }
 func (a *Attempt) Start() time.Time { return a.start }
 
 // Reserved returns what the target's meter has set aside for the attempt, nil where nobody meters
-// it or the attempt is settled.
+// it. It is safe for concurrent use with the request's steps.
 func (a *Attempt) Reserved() Reservation { return a.permit.reserved }

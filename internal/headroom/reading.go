@@ -254,6 +254,9 @@ func (r *Readings) draft(values []string, policy bool) {
 	}
 }
 
+// mostUsed is how much of a plan may be in use, in percent: more makes no sense, infinity included.
+const mostUsed = 1000
+
 // unified reads Anthropic's headers for plans: a status and a share of use for each window, some of
 // which are for one class of models only, and one status over all.
 func (r *Readings) unified(rest, value string, clock *serverClock) {
@@ -284,7 +287,7 @@ func (r *Readings) unified(rest, value string, clock *serverClock) {
 	case "Status":
 		b.refused = strings.EqualFold(value, "rejected")
 	case "Utilization":
-		if f, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && f >= 0 {
+		if f, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && f >= 0 && f <= mostUsed {
 			if f > 2 { // in percent
 				f /= 100
 			}
@@ -310,7 +313,7 @@ func (r *Readings) codex(rest, value string, clock *serverClock) {
 	b.Reach, b.Limit = OfAccount, 1000
 	switch word {
 	case "Used-Percent":
-		if f, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && f >= 0 {
+		if f, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && f >= 0 && f <= mostUsed {
 			b.Remaining = int64(max(0, 100-f) * 10)
 		}
 	case "Reset-After-Seconds", "Reset-At":

@@ -204,7 +204,11 @@ func TestReadings(t *testing.T) {
 			x-ratelimit-reset-requests: tomorrow
 			x-ratelimit-limit-tokens: 0
 			x-ratelimit-remaining-tokens: 0
-			anthropic-ratelimit-unified-5h-utilization: NaN`, []Reading{}},
+			anthropic-ratelimit-unified-5h-utilization: NaN
+			anthropic-ratelimit-unified-7d-utilization: Inf
+			anthropic-ratelimit-unified-7d-reset: 60
+			x-codex-primary-used-percent: 1e300
+			x-codex-primary-reset-after-seconds: 60`, []Reading{}},
 		"a reset that cannot be": {`
 			x-ratelimit-remaining-requests: 0
 			x-ratelimit-reset-requests: 99999h

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"omniroute/failover"
@@ -53,10 +54,15 @@ type id struct {
 	class string
 }
 
-// Reservation is what was set aside for one attempt. Its methods are for one goroutine at a time.
+// Reservation is what was set aside for one attempt. It is safe for concurrent use: who reads the answer may not
+// know yet that the attempt is over.
 type Reservation struct {
 	meter *Meter
 	sent  time.Time
+	done  atomic.Bool
+
+	// Under the account's lock.
+
 	// The buckets that hold size back for it: those of the model, and in the upper half those of the
 	// account. Neither list ever changes its order.
 	on   [2]uint16
@@ -65,15 +71,14 @@ type Reservation struct {
 	input, output int64
 	usedInput     int64
 	usedOutput    int64
-	used, heard   bool
-	done          bool
+	used          bool
 }
 
 // Heard takes in the headers of the attempt's answer. What an upstream says of its own count has
 // this attempt in it already, but for the answer that is still to be written.
 func (r *Reservation) Heard(h http.Header, now time.Time) {
 	got := readings.Get().(*Readings)
-	if got.Read(h, now); got.n > 0 && !r.done {
+	if got.Read(h, now); got.n > 0 {
 		r.take(got, now)
 	}
 	readings.Put(got)
@@ -86,7 +91,9 @@ func (r *Reservation) take(got *Readings, now time.Time) {
 	m := r.meter
 	m.account.mu.Lock()
 	defer m.account.mu.Unlock()
-	r.heard = true
+	if r.done.Load() {
+		return
+	}
 	for i := range got.All() {
 		x := &got.list[i]
 		reach := x.Reach
@@ -142,15 +149,16 @@ func (r *Reservation) giveBack(f func(*bucket) bool) {
 
 // Used says what the answer has cost: prompt tokens that were charged, and tokens of the answer.
 func (r *Reservation) Used(input, output int64) {
+	r.meter.account.mu.Lock()
+	defer r.meter.account.mu.Unlock()
 	r.used, r.usedInput, r.usedOutput = true, input, output
 }
 
 // Done implements failover.Reservation.
 func (r *Reservation) Done(v resilience.Verdict, now time.Time) {
-	if r.done {
+	if r.done.Swap(true) {
 		return
 	}
-	r.done = true
 	m := r.meter
 	limited := v.Kind == resilience.KindRateLimit && (v.Scope == resilience.ScopeModel || v.Scope == resilience.ScopeConnection)
 	if !limited && !m.account.known.Load() {
