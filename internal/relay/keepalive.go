@@ -31,8 +31,10 @@ func (x *exchange) keepAlive() {
 		return
 	}
 	k := &keepalive{x: x, every: x.limits.Keepalive}
-	k.timer = time.AfterFunc(k.every, k.show)
 	x.alive = k
+	k.mu.Lock() // the timer may fire before it is noted
+	k.timer = time.AfterFunc(k.every, k.show)
+	k.mu.Unlock()
 }
 
 func (k *keepalive) show() {
