@@ -71,6 +71,8 @@ func TestBadRequests(t *testing.T) {
 		"no model":               {path: chat, body: []byte(`{"messages":[]}`), status: 400, want: "model"},
 		"the model is a number":  {path: chat, body: []byte(`{"model":7}`), status: 400, want: "model"},
 		"unknown provider":       {path: chat, body: []byte(`{"model":"nobody/x"}`), status: 404, want: "model_not_found"},
+		"a model that is a path": {path: chat, body: []byte(`{"model":"p/cheap/../dear"}`), status: 400, want: "dot segment"},
+		"a model with a query":   {path: chat, body: []byte(`{"model":"p/cheap?key=x"}`), status: 400, want: "question mark"},
 		"a model to break logs":  {path: chat, body: []byte(`{"model":"a\nlevel=ERROR msg=\"forged\" \u001b[31m/x"}`), status: 400, want: "control characters"},
 		"a very long model":      {path: chat, body: []byte(`{"model":"x/` + strings.Repeat("y", 60_000) + `"}`), status: 400, want: "longer than"},
 		"deep":                   {path: chat, body: []byte(`{"model":"m","x":` + strings.Repeat("[", 30_000)), status: 400, want: "JSON"},

@@ -55,12 +55,16 @@ func plainPath(path string) bool {
 			return false
 		}
 	}
+	return !dotSegments(path)
+}
+
+func dotSegments(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "." || segment == ".." {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 const maxRequestID = 128
@@ -174,12 +178,19 @@ func size(n int64) string {
 // maxModel bounds a model's name, in bytes. Names become keys, headers and log fields.
 const maxModel = 256
 
+// modelName reports whether a model may be called so. Some upstreams have the name in their path: one that leads
+// elsewhere there would go round what a client key may ask for, and ask with our credentials for what no call of this API is.
+func modelName(name string) bool {
+	return len(name) <= maxModel && !strings.ContainsFunc(name, unicode.IsControl) && utf8.ValidString(name) &&
+		!strings.ContainsAny(name, `?\`) && !dotSegments(name)
+}
+
 // read finds out what the request asks for.
 func read(d dialect.Dialect, r *http.Request, body []byte) (*dialect.Request, error) {
 	asked, err := readAny(d, r, body)
-	if err == nil && (len(asked.Model) > maxModel || strings.ContainsFunc(asked.Model, unicode.IsControl) || !utf8.ValidString(asked.Model)) {
-		return nil, &dialect.RequestError{Param: "model", Offset: -1,
-			Message: fmt.Sprintf("The model's name is longer than %d bytes or holds control characters; no model is called so.", maxModel)}
+	if err == nil && !modelName(asked.Model) {
+		return nil, &dialect.RequestError{Param: "model", Offset: -1, Message: fmt.Sprintf(
+			"The model's name is longer than %d bytes, or holds control characters, a question mark, a backslash or a dot segment; no model is called so.", maxModel)}
 	}
 	return asked, err
 }
