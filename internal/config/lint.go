@@ -24,12 +24,13 @@ func (b *builder) lint(n *node) {
 		b.lintTwice(c)
 		b.lintPrices(c)
 		b.lintTimes(at, c)
+		b.lintWaits(at, c.Relay)
 		b.lintPatience(at, c)
 	}
 	b.lintRelay(n.get("relay"))
 	b.lintClients(n.get("client_keys"))
 	b.lintSessions(n.get("affinity"))
-	b.lintBreaker(n.get("resilience"))
+	b.lintResilience(n.get("resilience"), b.cfg.Resilience)
 }
 
 // weighs reports whether weights mean something to a strategy.
@@ -78,7 +79,7 @@ func (b *builder) lintProvider(n *node, p *Provider) {
 			}
 		}
 	}
-	b.lintBreaker(n.get("resilience"))
+	b.lintResilience(n.get("resilience"), p.Policy)
 }
 
 func connectionNode(list *node, id string) *node {
@@ -100,6 +101,9 @@ func (b *builder) lintRedundancy(list *node, c *Combo) {
 	}
 	keys, hosts, providers := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range c.Targets {
+		if len(t.Provider.LeftOut) > 0 {
+			return // on another machine there is more, and here that is warned of already
+		}
 		providers[t.Provider.ID] = true
 		conns := t.Provider.Connections
 		if t.Connection != nil {
@@ -131,21 +135,41 @@ func hostOf(address string) string {
 	return host
 }
 
-// lintWindows looks for fallbacks that cannot take what their primary took.
+// lintWindows looks for fallbacks that cannot take what their primary took, and have none behind them that can.
 func (b *builder) lintWindows(c *Combo) {
 	if c.Strategy != Priority || len(c.Entries) < 2 {
 		return
 	}
-	first := c.Entries[0].Target
-	if c.Entries[0].Combo != nil || first.Context == 0 {
-		return
-	}
 	places := b.nesting.places[c]
-	for i, e := range c.Entries[1:] {
-		if t := e.Target; e.Combo == nil && t.Context > 0 && t.Context < first.Context {
-			b.warnf(places[i+1], "its window (%d tokens) is smaller than that of %s before it (%d), so that longer requests cannot fall back here; choose a model with a larger one, or add one behind it", t.Context, first.Name(), first.Context)
+	need := c.Entries[0].window()
+	for i := len(c.Entries) - 1; i > 0; i-- {
+		w := c.Entries[i].window()
+		if w == 0 || w >= need {
+			return
 		}
+		b.warnf(places[i], "its window (%d tokens) is smaller than that of %s before it (%d), so that longer requests cannot fall back here; choose a model with a larger one, or add one behind it", w, c.Entries[0].name(), need)
 	}
+}
+
+// window is the largest window of an entry, 0 where one of its targets may have any.
+func (e *Entry) window() (most int) {
+	if e.Combo == nil {
+		return e.Target.Context
+	}
+	for _, t := range e.Combo.Targets {
+		if t.Context == 0 {
+			return 0
+		}
+		most = max(most, t.Context)
+	}
+	return most
+}
+
+func (e *Entry) name() string {
+	if e.Combo != nil {
+		return e.Combo.Name
+	}
+	return e.Target.Name()
 }
 
 // lintTwice looks for targets that a combo has already, in itself or in a combo in it.

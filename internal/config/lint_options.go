@@ -2,8 +2,10 @@ package config
 
 import (
 	"slices"
+	"time"
 
 	"omniroute/internal/catalog"
+	"omniroute/resilience"
 )
 
 const noPlaces = "no connection has max_concurrent, so nobody waits for a place and this has no effect; remove it, or set max_concurrent"
@@ -28,6 +30,7 @@ func (b *builder) lintRelay(n *node) {
 	if at := n.get("idle_timeout"); at.ok() && r.IdleTimeout > r.StallTimeout {
 		b.warnf(at, "stall_timeout (%s) ends a silent stream before that, so it has no effect; lower it, or raise stall_timeout", durationText(r.StallTimeout))
 	}
+	b.lintWaits(n, r)
 	if at := n.get("patience_for"); at.ok() && r.Patience == 0 {
 		b.warnf(at, "patience is 0s, so it has no effect; remove it, or raise patience")
 	}
@@ -101,13 +104,29 @@ func (b *builder) lintSessions(n *node) {
 // has waited for one.
 const manyFailures = 100
 
-// lintBreaker looks for a breaker that never trips.
-func (b *builder) lintBreaker(n *node) {
-	at := n.get("breaker").get("failure_threshold")
-	if !at.ok() {
-		return
+// lintResilience looks for a breaker that never trips, and for bounds that others bound already.
+func (b *builder) lintResilience(n *node, p resilience.Policy) {
+	if at := n.get("breaker").get("failure_threshold"); at.ok() {
+		if count, _ := at.int(); count > manyFailures {
+			b.warnf(at, "after %d failures in a row without one success it will hardly ever open, and each of them makes a request wait; write a number such as 5", count)
+		}
 	}
-	if count, _ := at.int(); count > manyFailures {
-		b.warnf(at, "after %d failures in a row without one success it will hardly ever open, and each of them makes a request wait; write a number such as 5", count)
+	if at := n.get("cooldown").get("max_transient"); at.ok() && p.Cooldown.MaxTransient > p.Cooldown.Max {
+		b.warnf(at, "no cooldown is longer than max (%s), so this has no effect; lower it, or raise max", durationText(p.Cooldown.Max))
+	}
+	if at := n.get("recheck").get("alone"); at.ok() && p.Recheck.Alone > p.Recheck.After {
+		b.warnf(at, "every request may look again after %s (recheck.after), so this has no effect; lower it, or raise after", durationText(p.Recheck.After))
+	}
+}
+
+// lintWaits looks for waits that the deadline cuts short.
+func (b *builder) lintWaits(n *node, r Relay) {
+	for _, wait := range []struct {
+		at *node
+		d  time.Duration
+	}{{n.get("patience"), r.Patience}, {n.get("max_wait"), r.MaxWait}, {n.get("queue").get("wait"), r.Queue.Wait}} {
+		if wait.at.ok() && wait.d > r.Deadline {
+			b.warnf(wait.at, "the deadline (%s) ends requests before that, so that none waits so long; lower it, or raise deadline", durationText(r.Deadline))
+		}
 	}
 }
