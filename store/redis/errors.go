@@ -104,11 +104,20 @@ var answers = []struct {
 	{"MOVED", ErrKind, "Redis Cluster is not supported: name a server outside of it"},
 	{"CLUSTERDOWN", ErrKind, "Redis Cluster is not supported: name a server outside of it"},
 	{"unknown command", ErrKind, "Sentinels keep no data: name the primary server"},
+	{"DENIED", ErrDenied, "Set a password on the server and put it into the store's address"},
 	{"OOM", ErrFull, "Give it more memory, or remove what is not needed; the policy noeviction is right"},
 	{"MISCONF", ErrFull, "It cannot save to its disk, and so takes no changes: see its log"},
 	{"READONLY", nil, "It is a replica; the primary may be just changing"},
+	{"MASTERDOWN", nil, "It is a replica that has lost its primary"},
+	{"NOREPLICAS", nil, "It takes changes only while its replicas are in touch: see its min-replicas-to-write"},
 	{"LOADING", nil, "It is reading its data; this passes by itself"},
 	{"BUSY", nil, "A script of another program is running for too long"},
+}
+
+// ofReplica reports whether a replica has answered.
+func ofReplica(err error) bool {
+	answer, ok := rueidis.IsRedisErr(err)
+	return ok && (strings.HasPrefix(answer.Error(), "READONLY") || strings.HasPrefix(answer.Error(), "MASTERDOWN"))
 }
 
 // explain turns a cause into an Error with reason and advice.

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -280,4 +284,59 @@ func TestNothingStaysForEver(t *testing.T) {
 	if p, err := two.Beat(t.Context(), resilience.Beat{}); err != nil || p.Life == first.Life || p.Revision != 0 {
 		t.Errorf("%+v %v", p, err)
 	}
+}
+
+// A failover behind one address: the old primary goes on as a replica and ends no connection. The
+// store asks for the address again, and gets to the new one.
+func TestFailoverBehindOneAddress(t *testing.T) {
+	t.Parallel()
+	old, next := redistest.Start(t), redistest.Start(t)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var to atomic.Pointer[string]
+	to.Store(&old.Addr)
+	var ways sync.WaitGroup
+	ways.Go(func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			ways.Go(func() { join(from, *to.Load()) })
+		}
+	})
+	s := New(Options{Address: l.Addr().String(), Node: "one"})
+	defer ways.Wait()
+	defer func() { _, _ = s.Close(), l.Close() }()
+	if _, err := s.Beat(t.Context(), resilience.Beat{}); err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := net.SplitHostPort(next.Addr)
+	old.Must("REPLICAOF", host, port)
+	to.Store(&next.Addr)
+	if _, err := s.Beat(t.Context(), resilience.Beat{}); err == nil || !strings.Contains(err.Error(), "It is a replica") {
+		t.Fatalf("%v", err)
+	}
+	if _, err := s.Beat(t.Context(), resilience.Beat{}); err != nil {
+		t.Errorf("it stays with the replica: %v", err)
+	}
+}
+
+// join carries bytes between a connection and an address until either end closes.
+func join(from net.Conn, addr string) {
+	to, err := net.Dial("tcp", addr)
+	if err != nil {
+		_ = from.Close()
+		return
+	}
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{from, to}, {to, from}} {
+		both.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			_, _ = from.Close(), to.Close()
+		})
+	}
+	both.Wait()
 }

@@ -180,7 +180,21 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 func (s *Store) giveUp(client rueidis.Client, called time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.client != client || s.made.After(called) {
+	if !s.made.After(called) {
+		s.drop(client)
+	}
+}
+
+// leave drops a client whose server has become a replica: the address may lead to the new primary.
+func (s *Store) leave(client rueidis.Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(client)
+}
+
+// drop needs the lock.
+func (s *Store) drop(client rueidis.Client) {
+	if s.client != client {
 		return
 	}
 	s.client = nil
@@ -222,8 +236,11 @@ func (s *Store) run(ctx context.Context, script *rueidis.Lua, want int, args ...
 		return nil, explain(s.String(), err)
 	}
 	answer, err := script.Exec(ctx, client, s.keys, append([]string{s.channel(), s.life}, args...)).ToArray()
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		s.giveUp(client, called)
+	case ofReplica(err):
+		s.leave(client)
 	}
 	if err == nil && len(answer) != want {
 		err = fmt.Errorf("the script was answered with %d parts instead of %d", len(answer), want)
