@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,7 @@ func begun(body []byte) (string, bool) {
 	}
 	var q struct{ Messages, Contents []turn }
 	_ = json.Unmarshal(body, &q)
-	turns := append(q.Messages, q.Contents...)
+	turns := slices.Concat(q.Messages, q.Contents)
 	if len(turns) == 0 {
 		return "", false
 	}
