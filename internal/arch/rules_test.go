@@ -32,7 +32,7 @@ var heights = map[string]int{
 	// An internal package that has no line here is a helper: it stands on leafHeight.
 	"internal/catalog": 4, "internal/dialect": 4,
 	"internal/config": 5, "internal/telemetry": 5,
-	"internal/route": 6, "internal/credential": 6, "internal/alert": 6, "internal/outcomes": 6,
+	"internal/route": 6, "internal/credential": 6, "internal/alert": 6, "internal/trace": 6, "internal/outcomes": 6,
 	"internal/relay":   7,
 	"internal/gateway": 8, "internal/admin": 8, "internal/livecheck": 8,
 	"internal/dashboard": 9,

@@ -38,6 +38,7 @@ func (b *builder) build() *Config {
 
 	b.affinity(n.get("affinity"))
 	b.alerts(n.get("alerts"))
+	b.tracing(n.get("tracing"))
 	c.Relay = defaultRelay()
 	b.relay(n.get("relay"), &c.Relay)
 	c.firstTokenSet = n.get("relay").get("first_token_timeout").ok()

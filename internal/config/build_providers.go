@@ -50,7 +50,7 @@ func (b *builder) provider(e *entry) *Provider {
 	b.duration(n.get("first_token_timeout"), &p.firstToken)
 	b.duration(n.get("answer_timeout"), &p.answerTimeout)
 	p.prefill = prefillWay(n.get("prefill"))
-	b.headers(n.get("headers"), p)
+	p.Headers = b.headers(n.get("headers"))
 	b.proxy(n.get("proxy"), p)
 	b.certificates(n.get("ca_file"), p)
 	b.connections(e, p)
@@ -228,9 +228,9 @@ var ownHeaders = []string{
 	"proxy-authorization", "proxy-authenticate", "proxy-connection", "accept-encoding", "expect",
 }
 
-func (b *builder) headers(n *node, p *Provider) {
+func (b *builder) headers(n *node) (all []Header) {
 	if !n.ok() {
-		return
+		return nil
 	}
 	seen := map[string]bool{}
 	for i := range n.entries {
@@ -248,9 +248,10 @@ func (b *builder) headers(n *node, p *Provider) {
 			b.errorf(e.value, "a header's value must be one line of text")
 		default:
 			seen[name] = true
-			p.Headers = append(p.Headers, Header{e.key, NewSecret(e.value.text)})
+			all = append(all, Header{e.key, NewSecret(e.value.text)})
 		}
 	}
+	return all
 }
 
 func (b *builder) proxy(n *node, p *Provider) {

@@ -44,6 +44,9 @@ type Config struct {
 	// Alerts are who is told over webhooks.
 	Alerts []Alert
 
+	// Tracing says where spans go, nil for nowhere.
+	Tracing *Tracing
+
 	// Providers and Combos are in the order of the file.
 	Providers []*Provider
 	Combos    []*Combo

@@ -22,6 +22,11 @@ func (c *Config) Hide(text string) string {
 		}
 	}
 	look(c.AdminToken.Reveal())
+	if c.Tracing != nil {
+		for _, h := range c.Tracing.Headers {
+			look(h.Value.Reveal())
+		}
+	}
 	for _, a := range c.Alerts {
 		look(a.URL.Reveal())
 		look(a.Secret.Reveal())

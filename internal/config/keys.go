@@ -57,6 +57,10 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "Who is told over a webhook when something needs people, and when it is over.",
 	},
 	{
+		key: "tracing", spec: spec{kind: kindObject, fields: tracingFields},
+		doc: "Sends what became of requests to a collector of OpenTelemetry. Absent: nothing is traced, and it costs nothing.",
+	},
+	{
 		key: "affinity", spec: spec{kind: kindObject, fields: affinityFields},
 		doc: "How long a session stays with the connection that has its prompts cached. A session is named by the header x-session-id, or by a field of the request; without a name there is none.",
 	},
@@ -204,6 +208,13 @@ var connectionFields = []field{
 	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The connection's share among its siblings."},
 	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once. Further requests go to other targets, else they wait in line (`relay.queue`). Absent: any number.", example: "8"},
 	{key: "base_url", spec: spec{kind: kindURL}, doc: "An address of its own, which fails independently of its siblings'.", example: "https://eu.acme.example/v1"},
+}
+
+var tracingFields = []field{
+	{key: "otlp", spec: spec{kind: kindURL}, required: true, doc: "The collector's address for OTLP over HTTP, up to and without /v1/traces. Empty: nothing is traced.", example: `"${OTEL_EXPORTER_OTLP_ENDPOINT:-}"`},
+	{key: "headers", spec: spec{kind: kindMap, elem: &spec{kind: kindSecret}}, doc: "Request headers for the collector.", example: `{authorization: "Bearer ${COLLECTOR_TOKEN}"}`},
+	{key: "sample", spec: spec{kind: kindShare}, def: "100%", doc: "The share of requests that is traced. Where a client is traced itself (traceparent), its own choice counts."},
+	{key: "service", spec: spec{kind: kindString}, def: "omniroute", doc: "The service's name in the traces."},
 }
 
 var alertFields = []field{

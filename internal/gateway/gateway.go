@@ -227,7 +227,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, rep *dialect.Erro
 	rep.RequestID = idOf(w)
 	status := d.ErrorStatus(rep)
 	relay.WriteError(w, d, rep, rep.StatusCode() == http.StatusServiceUnavailable || rep.Code == dialect.CodeClientRateLimited)
-	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: d.Name(), Status: status, Code: errorWord(rep)})
+	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: d.Name(), Status: status, Code: errorWord(rep),
+		TraceParent: telemetry.ParentOf(r.Header)})
 }
 
 func errorWord(rep *dialect.ErrorReport) string {

@@ -248,6 +248,7 @@ func (x *exchange) finish() {
 	s.ID, s.At, s.Duration = x.ID, x.started, time.Since(x.started)
 	s.Dialect, s.Method, s.Path = x.Dialect.Name(), x.r.Method, x.Asked.Path
 	s.Model, s.Route, s.Stream = x.Asked.Model, x.Route.Name, x.Asked.Stream
+	s.TraceParent = telemetry.ParentOf(x.r.Header)
 	s.Attempts = x.handle.Records()
 	if s.Skipped == nil {
 		s.Skipped = slices.Concat(x.unfit, x.handle.Passed(time.Now())) // those of an answer

@@ -26,6 +26,7 @@ import (
 	"omniroute/internal/outcomes"
 	"omniroute/internal/route"
 	"omniroute/internal/telemetry"
+	"omniroute/internal/trace"
 	"omniroute/resilience"
 )
 
@@ -69,6 +70,7 @@ type Main struct {
 	unknown   *classify.Samples
 	keys      *credential.Keeper
 	alerts    *alert.Alerter
+	traces    *trace.Exporter
 
 	router     atomic.Pointer[route.Router]
 	classifier atomic.Pointer[classify.Classifier]
@@ -176,12 +178,13 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	m.runner = failover.NewRunner(m.engine)
 	m.alerts = alert.New(m.engine, m.log)
+	m.traces = trace.New(m.o.Version, m.log)
 	var ends func() time.Time
 	if m.cert != nil {
 		ends = m.cert.ends
 	}
 	m.metrics = telemetry.New(telemetry.Options{
-		CertificateEnds: ends, Alerts: m.alerts.Counts,
+		CertificateEnds: ends, Alerts: m.alerts.Counts, Spans: m.traces.Counts,
 		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
 		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
 		Places: func(f func(resilience.Key, *failover.Places)) {
@@ -197,6 +200,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		Observe: func(s telemetry.Story) {
 			m.admin.Observe(s)
 			m.metrics.Observe(s)
+			m.traces.Observe(s)
 			if m.outcomes != nil {
 				m.outcomes.Observe(s)
 			}
@@ -213,6 +217,7 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	m.router.Store(router)
 	m.alerts.Configure(cfg)
+	m.traces.Configure(cfg.Tracing)
 	m.alerts.Start()
 	return nil
 }

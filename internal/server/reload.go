@@ -71,6 +71,7 @@ func (m *Main) reload() error {
 	m.router.Store(router)
 	m.withoutKeys()
 	m.alerts.Configure(cfg)
+	m.traces.Configure(cfg.Tracing)
 	m.metrics.Configure(route.EngineConfig(cfg))
 	return nil
 }

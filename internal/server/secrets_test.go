@@ -23,6 +23,7 @@ const (
 	strangerKey  = "somebody-elses-secret"
 	hookSecret   = "address-of-a-hook-secret"
 	signSecret   = "signature-secret"
+	spanSecret   = "collector-secret"
 	prompt       = "the-words-of-the-prompt"
 )
 
@@ -60,7 +61,7 @@ func parrot(w http.ResponseWriter, r *http.Request) {
 
 // TestNoSecretComesOut runs a gateway through every kind of end that a request can have and then looks
 // for every secret in all that came out of it: answers with their headers, the log at its lowest
-// level, errors, metrics, every call of the admin API, stories, the events, alerts, the trail, the engine's own view, the
+// level, errors, metrics, every call of the admin API, stories, the events, alerts, traces, the trail, the engine's own view, the
 // configuration as it is printed, the store's file and the recorded outcomes. What clients asked is in none of these but
 // their own answers.
 func TestNoSecretComesOut(t *testing.T) {
@@ -79,19 +80,26 @@ func TestNoSecretComesOut(t *testing.T) {
 		fmt.Fprintln(&alerts, r.Header, string(body), err)
 	}))
 	t.Cleanup(hook.Close)
+	var traces logs // what the collector gets
+	spans := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		fmt.Fprintln(&traces, string(body), err)
+	}))
+	t.Cleanup(spans.Close)
 	dir := t.TempDir()
 	g := prepare(t, dir, fmt.Sprintf(`
 client_keys: [%q]
 admin_token: %q
 alerts: [{url: %q, secret: %q}]
+tracing: {otlp: %q, headers: {x-token: %q}}
 store: sqlite:state.db
 record: {file: outcomes.jsonl}
 providers:
   parrot: {base_url: %q, connections: [{id: main, api_key: %q}], headers: {x-team: %q}, models: [m]}
   faulty: {base_url: %q, connections: [{id: spare, api_key: %q}]}
-  behind: {base_url: "http://127.0.0.1:1/v1", proxy: "http://user:%s@127.0.0.1:1", connections: [{id: main, api_key: %[6]q}], models: [b]}
+  behind: {base_url: "http://127.0.0.1:1/v1", proxy: "http://user:%s@127.0.0.1:1", connections: [{id: main, api_key: %[8]q}], models: [b]}
 relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 150ms, idle_timeout: 150ms, max_attempts: 2}
-`, clientKey, token, hook.URL+"/"+hookSecret, signSecret, echo.URL+"/v1", key1, headerSecret, s.BaseURL(), key2, proxySecret))
+`, clientKey, token, hook.URL+"/"+hookSecret, signSecret, spans.URL, spanSecret, echo.URL+"/v1", key1, headerSecret, s.BaseURL(), key2, proxySecret))
 	g.Main = New(Options{Source: Find(g.file), Logger: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err := g.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,6 +187,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 	inside.Write(told)
 	inside.WriteString(g.log.String())
 	inside.WriteString(alerts.String())
+	inside.WriteString(traces.String())
 	files, err := filepath.Glob(filepath.Join(dir, "state.db*"))
 	if err != nil || len(files) == 0 {
 		t.Errorf("no store: %v", err)
@@ -191,7 +200,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 		}
 		inside.Write(bytes)
 	}
-	for _, part := range []string{"event: ", "request_id", "omniroute_attempts_total", `"type":"quarantine.began"`, `"action":"exclude"`, "level=", `"attempts":[{`, "SQLite format", `"retry_elsewhere":true`, "quarantin"} {
+	for _, part := range []string{"event: ", "request_id", "omniroute_attempts_total", `"type":"quarantine.began"`, `"action":"exclude"`, `"omniroute.verdict.kind"`, "level=", `"attempts":[{`, "SQLite format", `"retry_elsewhere":true`, "quarantin"} {
 		if !strings.Contains(inside.String(), part) {
 			t.Errorf("what was looked through has no %q", part)
 		}
@@ -203,7 +212,7 @@ relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 
 			}
 		}
 	}
-	secrets := []string{clientKey, token, key1, key2, headerSecret, proxySecret, strangerKey, hookSecret, signSecret}
+	secrets := []string{clientKey, token, key1, key2, headerSecret, proxySecret, strangerKey, hookSecret, signSecret, spanSecret}
 	look("an answer", answers.String(), secrets...)
 	look("what operators see", inside.String(), append(secrets, prompt)...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"omniroute/internal/relay"
@@ -16,7 +17,7 @@ const (
 	cutTime   = 3 * time.Second
 	lastWords = time.Second
 	flushTime = 5 * time.Second
-	// alertTime is how long alerts that wait may take to be delivered.
+	// alertTime is how long alerts and traces that wait may take to be delivered.
 	alertTime = 3 * time.Second
 )
 
@@ -140,10 +141,13 @@ func (m *Main) abandon(polite bool) error {
 	if m.store != nil {
 		errs = append(errs, m.store.Close())
 	}
-	if m.alerts != nil { // the last, since somebody else's server is waited for
+	if m.alerts != nil { // the last, since other people's servers are waited for
 		told, cancel := context.WithTimeout(context.Background(), alertTime)
 		defer cancel()
+		var both sync.WaitGroup
+		both.Go(func() { m.traces.Stop(told) })
 		m.alerts.Stop(told)
+		both.Wait()
 	}
 	return errors.Join(errs...)
 }

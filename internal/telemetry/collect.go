@@ -86,24 +86,24 @@ func (p *places) Collect(ch chan<- prometheus.Metric) {
 	})
 }
 
-// alerts is a collector that counts what became of alerts.
-type alerts struct {
-	read func() (sent, dropped int64)
+// sendings is a collector that counts what became of what is sent to others.
+type sendings struct {
 	desc *prometheus.Desc
+	read func() (sent, dropped int64)
 }
 
-var _ prometheus.Collector = (*alerts)(nil)
+var _ prometheus.Collector = (*sendings)(nil)
 
-func newAlerts(read func() (sent, dropped int64)) *alerts {
-	return &alerts{read, prometheus.NewDesc("omniroute_alerts_total", "Alerts over webhooks, by what became of them: sent, or dropped after many tries.", []string{"result"}, nil)}
+func newSendings(desc *prometheus.Desc, read func() (sent, dropped int64)) *sendings {
+	return &sendings{desc, read}
 }
 
 // Describe implements prometheus.Collector.
-func (a *alerts) Describe(ch chan<- *prometheus.Desc) { ch <- a.desc }
+func (s *sendings) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
 
 // Collect implements prometheus.Collector.
-func (a *alerts) Collect(ch chan<- prometheus.Metric) {
-	sent, dropped := a.read()
-	ch <- prometheus.MustNewConstMetric(a.desc, prometheus.CounterValue, float64(sent), "sent")
-	ch <- prometheus.MustNewConstMetric(a.desc, prometheus.CounterValue, float64(dropped), "dropped")
+func (s *sendings) Collect(ch chan<- prometheus.Metric) {
+	sent, dropped := s.read()
+	ch <- prometheus.MustNewConstMetric(s.desc, prometheus.CounterValue, float64(sent), "sent")
+	ch <- prometheus.MustNewConstMetric(s.desc, prometheus.CounterValue, float64(dropped), "dropped")
 }

@@ -33,6 +33,8 @@ type Options struct {
 	CertificateEnds func() time.Time
 	// Alerts returns how many alerts were delivered and given up. Without it the metric is left out.
 	Alerts func() (sent, dropped int64)
+	// Spans returns how many spans of traces were sent and given up. Without it the metric is left out.
+	Spans func() (sent, dropped int64)
 	// Logger is told of scrapes that fail. Defaults to slog.Default.
 	Logger *slog.Logger
 }
@@ -88,7 +90,10 @@ func New(o Options) *Metrics {
 		}, func() float64 { return float64(o.CertificateEnds().Unix()) }))
 	}
 	if o.Alerts != nil {
-		m.registry.MustRegister(newAlerts(o.Alerts))
+		m.registry.MustRegister(newSendings(prometheus.NewDesc("omniroute_alerts_total", "Alerts over webhooks, by what became of them: sent, or dropped after many tries.", []string{"result"}, nil), o.Alerts))
+	}
+	if o.Spans != nil {
+		m.registry.MustRegister(newSendings(prometheus.NewDesc("omniroute_trace_spans_total", "Spans of traces, by what became of them: sent, or dropped because the collector did not take them.", []string{"result"}, nil), o.Spans))
 	}
 	if o.Panics != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{

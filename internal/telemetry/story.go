@@ -6,6 +6,7 @@
 package telemetry
 
 import (
+	"net/http"
 	"time"
 
 	"omniroute/failover"
@@ -23,6 +24,8 @@ type Story struct {
 	Dialect, Method, Path, Model string
 	// Route is the name of the plan that Model stands for, empty when it stands for nothing.
 	Route string
+	// TraceParent is the client's traceparent header, where it may be one.
+	TraceParent string
 	// Stream says that the client asked for a stream.
 	Stream bool
 	// Status is the HTTP status that the client got, 499 when it left before the end.
@@ -87,3 +90,14 @@ func hedgeResult(a *failover.Record) string {
 	}
 	return "canceled"
 }
+
+// ParentOf returns a traceparent header of the one form that there is, and nothing for anything else: who traces looks
+// at its parts.
+func ParentOf(h http.Header) string {
+	if v := h["Traceparent"]; len(v) == 1 && len(v[0]) == parentLength {
+		return v[0]
+	}
+	return ""
+}
+
+const parentLength = len("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
