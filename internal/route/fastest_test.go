@@ -138,7 +138,7 @@ func TestFailingIsNotFast(t *testing.T) {
 			s.request()
 			s.engine.Reset(resilience.Key{}, true)
 		}
-		if first > 50 {
+		if first >= 40 { // one that is as good as the others is chosen 50 times
 			t.Errorf("%s: one that fails at once was chosen first %d times of 200", way, first)
 		}
 	}

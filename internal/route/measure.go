@@ -31,14 +31,18 @@ func pace(p *Picker, k *kid, c *candidate) {
 	}
 }
 
+// used is the share of its limits that is used up; what fails keeps its limits and has no room all the same.
 func used(p *Picker, k *kid, c *candidate) {
 	c.value, c.failures = math.NaN(), k.pulse.Failures(p.now)
 	if h := p.route.Plan.Targets[k.from].Headroom; h != nil {
 		if left, known := h.Headroom(p.at); known {
-			c.value = 1 - min(max(left, 0), 1)
+			c.value, c.failures = roomless(1-min(max(left, 0), 1), c.failures), 0
 		}
 	}
 }
+
+// roomless is a used share with the failures of late counted as use.
+func roomless(used, failures float64) float64 { return 1 - (1-used)/(1+failures) }
 
 func cost(p *Picker, k *kid, c *candidate) {
 	c.value = math.NaN()
@@ -128,10 +132,19 @@ func (p *Picker) best(n *node, from *kid, warm bool, open *failover.Open) (best 
 		c := &p.spare
 		*c = candidate{weight: best.weight}
 		n.measure(p, &p.route.leaves[i], c)
-		if !found || c.value*(1+c.failures) < best.value*(1+best.failures) || math.IsNaN(best.value) && !math.IsNaN(c.value) {
+		if !found || c.better(&best) {
 			best = *c
 		}
 		found = true
 	}
 	return best, found
+}
+
+// better reports whether a node stands by one of its targets rather than by another: what is known goes first, and
+// of two that are not known the one that failed less.
+func (c *candidate) better(than *candidate) bool {
+	if math.IsNaN(than.value) {
+		return !math.IsNaN(c.value) || c.failures < than.failures
+	}
+	return c.value*(1+c.failures) < than.value*(1+than.failures)
 }

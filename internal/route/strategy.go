@@ -147,12 +147,9 @@ func mostHeadroom(cs []candidate, d *draw) int32 {
 		middle = 0
 	}
 	for i := range cs {
-		c := &cs[i]
-		if math.IsNaN(c.value) {
-			c.value = middle
+		if c := &cs[i]; math.IsNaN(c.value) {
+			c.value = roomless(middle, c.failures)
 		}
-		// What is used is 0 to 1; what fails keeps its limits and has no room all the same.
-		c.value = 1 - (1-c.value)/(1+c.failures)
 	}
 	return lowest(cs, d)
 }

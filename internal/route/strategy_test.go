@@ -95,7 +95,7 @@ func TestChoices(t *testing.T) {
 		{"in flight for its weight", leastBusy, candidates([]uint32{1, 1, 4}, 3, 2, 6), 2},
 		{"the most left", mostHeadroom, candidates(ones, .9, .5, .1), 2},
 		{"unknown counts as the median", mostHeadroom, candidates([]uint32{1, 1, 1, 1}, .9, .5, nan, .1), 3},
-		{"what fails has no room", mostHeadroom, []candidate{{kid: 0, weight: 1, value: .5}, {kid: 1, weight: 1, value: .1, failures: 9}}, 0},
+		{"what fails has no room", mostHeadroom, []candidate{{kid: 0, weight: 1, value: .5}, {kid: 1, weight: 1, value: nan, failures: 9}}, 0},
 		{"the cheapest", cheapest, candidates(ones, 3, nan, 1), 2},
 		{"no price comes last", cheapest, candidates(ones, nan, nan, 100), 2},
 		{"the faster of two", fastest, candidates([]uint32{1, 1}, .9, .5), 1},
@@ -109,6 +109,25 @@ func TestChoices(t *testing.T) {
 				t.Errorf("%s: turn %d took %d, want %d", c.name, turn, got, c.want)
 				break
 			}
+		}
+	}
+}
+
+// TestStandsByItsBest: a node among candidates is as good as the best below it, and one that fails there hides no other.
+func TestStandsByItsBest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		better, worse candidate
+	}{
+		{"faster", candidate{value: 1}, candidate{value: 2}},
+		{"failing is not fast", candidate{value: 2}, candidate{value: 1.5, failures: 1}},
+		{"known", candidate{value: 9}, candidate{value: nan}},
+		{"nothing is known, and one fails", candidate{value: nan}, candidate{value: nan, failures: 3}},
+		{"nothing is used up, and one fails", candidate{value: roomless(0, 0)}, candidate{value: roomless(0, 3)}},
+	} {
+		if !c.better.better(&c.worse) || c.worse.better(&c.better) {
+			t.Errorf("%s: the worse one stands for the node", c.name)
 		}
 	}
 }
