@@ -296,10 +296,7 @@ func bits(on bool, b uint32) uint32 {
 // honoured caps the upstream's hint and reports whether it was cut.
 func honoured(v Verdict, p *Policy, clock time.Time) (time.Duration, bool) {
 	h := v.hint(clock)
-	limit := p.Hints.MaxQuota
-	if v.Kind.Transient() || v.Kind == KindRateLimit || v.Kind == KindUnknown {
-		limit = p.Hints.Max
-	}
+	limit := p.Hints.of(v.Kind)
 	if v.Prose {
 		limit = min(limit, p.Hints.MaxProse)
 	}

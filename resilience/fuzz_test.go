@@ -171,8 +171,8 @@ func FuzzRestore(f *testing.F) {
 		limit := p.Hints.MaxQuota
 		if x.Layer == LayerOperator {
 			limit = maxDuration
-		} else if k := x.Kind; k.Transient() || k == KindRateLimit || k == KindUnknown {
-			limit = p.Hints.Max
+		} else {
+			limit = p.Hints.of(x.Kind)
 		}
 		if x.Layer == LayerModel {
 			limit = max(limit, p.Lockout.MaxLockout)

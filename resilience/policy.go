@@ -99,6 +99,14 @@ type HintPolicy struct {
 	MaxProse time.Duration
 }
 
+// of returns the cap of a kind's hints: nothing that passes by itself is believed to last for days.
+func (p HintPolicy) of(k Kind) time.Duration {
+	if k.gravity() >= KindAuth.gravity() {
+		return p.MaxQuota
+	}
+	return p.Max
+}
+
 // Defaults returns p with every zero field replaced by its default.
 func (p Policy) Defaults() Policy {
 	b := &p.Breaker

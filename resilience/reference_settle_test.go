@@ -107,7 +107,7 @@ func (m *reference) bad(a *refAttempt, v Verdict) {
 		return
 	}
 	most := m.p.Hints.MaxQuota
-	if v.Kind.Transient() || v.Kind == KindRateLimit {
+	if refGravity(v.Kind) < 2 { // nothing that passes by itself lasts for days
 		most = m.p.Hints.Max
 	}
 	if v.Prose {

@@ -184,10 +184,7 @@ func merged(own, stored gate) gate {
 // allows, nor than it was set for. A jump of the wall clock cannot make it longer.
 func longest(p *Policy, r Record, base time.Duration) time.Duration {
 	k := r.Kind
-	hint := p.Hints.MaxQuota
-	if k.Transient() || k == KindRateLimit || k == KindUnknown {
-		hint = p.Hints.Max
-	}
+	hint := p.Hints.of(k)
 	limit := max(hint, time.Duration(float64(max(p.Cooldown.Max, p.Cooldown.CooldownByKind[k], base))*(1+p.Cooldown.Jitter)))
 	switch r.Layer {
 	case LayerBreaker:
