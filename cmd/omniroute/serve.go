@@ -9,6 +9,7 @@ import (
 func serveCommand() *cobra.Command {
 	var file, listen string
 	var demo bool
+	var logs logging
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the gateway", Args: atMost(0),
 		Long: "Runs the gateway until Ctrl-C or SIGTERM; running requests may then finish (shutdown_grace).\n" +
@@ -20,7 +21,10 @@ func serveCommand() *cobra.Command {
 			case !demo && listen != "":
 				return wrong(c, "--listen is for --demo; otherwise set `listen` in the configuration")
 			}
-			log := logger(c.ErrOrStderr())
+			log, err := logs.logger(c, c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
 			if demo {
 				return serveDemo(c.Context(), c.OutOrStdout(), log, listen)
 			}
@@ -29,6 +33,8 @@ func serveCommand() *cobra.Command {
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", configHelp)
 	c.Flags().BoolVar(&demo, "demo", false, "run with simulated providers that fail on a schedule; needs no key")
+	c.Flags().StringVar(&logs.level, "log-level", "info", "log lines of this `LEVEL` and above: "+logLevels)
+	c.Flags().StringVar(&logs.format, "log-format", "auto", "`FORMAT` of the log: "+logFormats+" (auto: for people on a terminal, text elsewhere)")
 	c.Flags().StringVar(&listen, "listen", "", "where the demo listens, as `HOST:PORT` (default 127.0.0.1:20128)")
 	return c
 }

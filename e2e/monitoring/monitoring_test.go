@@ -47,7 +47,8 @@ func scrape(t *testing.T) series {
 	key := resilience.Key{Provider: "acme", Connection: "k1", Model: "large"}
 	places.Limit(map[resilience.Key]int{{Provider: "acme", Connection: "k1"}: 2})
 	none := func() (int64, int64) { return 0, 0 }
-	m := telemetry.New(telemetry.Options{Engine: e, Config: c, Version: "v1", Waiting: func() int { return 0 }, Panics: func() int64 { return 0 }, CertificateEnds: time.Now, Alerts: none, Spans: none, Places: places.Each})
+	m := telemetry.New(telemetry.Options{Engine: e, Config: c, Version: "v1", Waiting: func() int { return 0 }, Panics: func() int64 { return 0 }, CertificateEnds: time.Now, Alerts: none, Spans: none, Places: places.Each,
+		Headroom: func(f func(string, string, float64)) { f("acme", "k1", 1) }})
 	t.Cleanup(m.Close)
 	gaps := new(telemetry.Gaps)
 	gaps.Add(time.Second)

@@ -128,7 +128,7 @@ func (t *trail) list(ctx context.Context, limit int) (all []resilience.Audit, pa
 		defer cancel()
 		stored, err := t.store.Audits(ctx, limit)
 		if err == nil {
-			all = append(pending, stored...)
+			all = slices.Concat(pending, stored)
 			return all[:min(limit, len(all))], false
 		}
 	}

@@ -132,7 +132,7 @@ func (r *receiver) deliver(cut context.Context, m Message) {
 	body := m.encode()
 	pause := firstRetry
 	for try := 1; ; try++ {
-		err := r.send(cut, m, body)
+		err := r.send(cut, body)
 		if err == nil {
 			r.counts.sent.Add(1)
 			return
@@ -176,7 +176,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the receiver answers %d", e.status)
 }
 
-func (r *receiver) send(cut context.Context, m Message, body []byte) error {
+func (r *receiver) send(cut context.Context, body []byte) error {
 	ctx, cancel := context.WithTimeout(cut, sendTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.of.URL.Reveal(), bytes.NewReader(body))

@@ -187,6 +187,15 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		CertificateEnds: ends, Alerts: m.alerts.Counts, Spans: m.traces.Counts,
 		Engine: m.engine, Config: o.Config, Version: m.o.Version, Logger: m.log,
 		Waiting: m.runner.Waiting, Panics: func() int64 { return m.gateway.Panics() },
+		Headroom: func(f func(provider, connection string, left float64)) {
+			if r := m.router.Load(); r != nil {
+				for _, b := range r.Headroom(time.Now()) {
+					if b.Limit > 0 {
+						f(b.Provider, b.Connection, min(float64(b.Remaining)/float64(b.Limit), 1))
+					}
+				}
+			}
+		},
 		Places: func(f func(resilience.Key, *failover.Places)) {
 			if r := m.router.Load(); r != nil {
 				r.Places(f)

@@ -107,3 +107,33 @@ func (s *sendings) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(s.desc, prometheus.CounterValue, float64(sent), "sent")
 	ch <- prometheus.MustNewConstMetric(s.desc, prometheus.CounterValue, float64(dropped), "dropped")
 }
+
+// headroom is a collector that shows what connections have left of their rate limits.
+type headroom struct {
+	each func(func(provider, connection string, left float64))
+	desc *prometheus.Desc
+}
+
+var _ prometheus.Collector = (*headroom)(nil)
+
+func newHeadroom(each func(func(provider, connection string, left float64))) *headroom {
+	return &headroom{each, prometheus.NewDesc("omniroute_connection_headroom_ratio",
+		"The share that is left of the connection's scarcest rate limit, 0 to 1; connections of which nothing fresh is known are not here.", []string{"provider", "connection"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (h *headroom) Describe(ch chan<- *prometheus.Desc) { ch <- h.desc }
+
+// Collect implements prometheus.Collector. The limits' names are the upstreams' words and become no labels.
+func (h *headroom) Collect(ch chan<- prometheus.Metric) {
+	least := map[[2]string]float64{}
+	h.each(func(provider, connection string, left float64) {
+		key := [2]string{provider, connection}
+		if old, ok := least[key]; !ok || left < old {
+			least[key] = left
+		}
+	})
+	for key, left := range least {
+		ch <- prometheus.MustNewConstMetric(h.desc, prometheus.GaugeValue, left, key[0], key[1])
+	}
+}

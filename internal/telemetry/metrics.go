@@ -29,6 +29,9 @@ type Options struct {
 	Panics  func() int64
 	// Places calls its argument with the places of each connection. Without it their metrics are left out.
 	Places func(func(connection resilience.Key, p *failover.Places))
+	// Headroom calls its argument with the share that is left of each of a connection's known limits. Without it the
+	// metric is left out.
+	Headroom func(func(provider, connection string, left float64))
 	// CertificateEnds returns when the listener's certificate ends. Without it the metric is left out.
 	CertificateEnds func() time.Time
 	// Alerts returns how many alerts were delivered and given up. Without it the metric is left out.
@@ -94,6 +97,9 @@ func New(o Options) *Metrics {
 	}
 	if o.Spans != nil {
 		m.registry.MustRegister(newSendings(prometheus.NewDesc("omniroute_trace_spans_total", "Spans of traces, by what became of them: sent, or dropped because the collector did not take them.", []string{"result"}, nil), o.Spans))
+	}
+	if o.Headroom != nil {
+		m.registry.MustRegister(newHeadroom(o.Headroom))
 	}
 	if o.Panics != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{

@@ -165,12 +165,17 @@ func TestPlacesAreShown(t *testing.T) {
 	}
 	set := new(failover.PlaceSet)
 	set.Limit(map[resilience.Key]int{{Provider: "acme", Connection: "k1"}: 8, {Provider: "acme", Connection: "k2"}: 0})
-	m := New(Options{Engine: e, Config: c, Places: set.Each})
+	m := New(Options{Engine: e, Config: c, Places: set.Each, Headroom: func(f func(string, string, float64)) {
+		f("acme", "k1", 0.5)
+		f("acme", "k1", 0.25) // of another limit
+		f("acme", "k2", 1)
+	}})
 	t.Cleanup(m.Close)
 	for line, want := range map[string]float64{
-		`omniroute_connection_max_calls{connection="k1",provider="acme"}`:   8,
-		`omniroute_connection_calls{connection="k2",provider="acme"}`:       0,
-		`omniroute_queue_waiting_requests{connection="k1",provider="acme"}`: 0,
+		`omniroute_connection_max_calls{connection="k1",provider="acme"}`:      8,
+		`omniroute_connection_calls{connection="k2",provider="acme"}`:          0,
+		`omniroute_connection_headroom_ratio{connection="k1",provider="acme"}`: 0.25,
+		`omniroute_queue_waiting_requests{connection="k1",provider="acme"}`:    0,
 	} {
 		if got, ok := scrape(t, m)[line]; !ok || got != want {
 			t.Errorf("%s = %v, %v; want %v", line, got, ok, want)

@@ -31,7 +31,7 @@ func (s *Store) Record(ctx context.Context, a resilience.Audit) error {
 		if err != nil {
 			return err
 		}
-		defer stmt.Close()
+		defer func() { _ = stmt.Close() }() // it only frees memory
 		values := []sqldriver.Value{a.At.UnixMilli(), a.Actor, a.Peer, a.Action, a.Provider, a.Connection, a.Model, a.Detail}
 		args := make([]sqldriver.NamedValue, len(values))
 		for i, v := range values {
