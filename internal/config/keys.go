@@ -78,11 +78,6 @@ var root = spec{kind: kindObject, fields: []field{
 	},
 }}
 
-var tlsFields = []field{
-	{key: "cert", spec: spec{kind: kindString}, required: true, doc: "A PEM file with the certificate, and behind it those between it and a root; from the configuration's folder.", example: "/etc/omniroute/tls.crt"},
-	{key: "key", spec: spec{kind: kindFile}, required: true, doc: "A PEM file with its private key, without a password.", example: "/etc/omniroute/tls.key"},
-}
-
 var clientFields = []field{
 	{key: "key", spec: spec{kind: kindSecret}, required: true, doc: "The key, as it is or as sha256: and 64 hex digits.", example: `"${TEAM_KEY}"`},
 	{key: "name", spec: spec{kind: kindString}, doc: "Who it is, for people.", example: "search-team"},
@@ -101,11 +96,6 @@ var clientFields = []field{
 		doc:     "How many requests they may send, all callers of the key together; those beyond are answered 429 with the time to wait. After a silence all may come at once. Each gateway counts for itself. Default: any number.",
 		example: "{requests: 600, per: 1m}",
 	},
-}
-
-var rateFields = []field{
-	{key: "requests", spec: spec{kind: kindInt, min: 1, max: 1e9}, required: true, doc: "How many requests.", example: "600"},
-	{key: "per", spec: spec{kind: kindDuration, min: positive}, def: "1m", doc: "In how long a time."},
 }
 
 // SessionFields are the members of a request's body that may name a session.
@@ -208,26 +198,6 @@ var connectionFields = []field{
 	{key: "weight", spec: spec{kind: kindInt, min: 1, max: 1000}, def: "1", doc: "The connection's share among its siblings."},
 	{key: "max_concurrent", spec: spec{kind: kindInt, min: 1}, doc: "How many calls may run on it at once. Further requests go to other targets, else they wait in line (`relay.queue`). Absent: any number.", example: "8"},
 	{key: "base_url", spec: spec{kind: kindURL}, doc: "An address of its own, which fails independently of its siblings'.", example: "https://eu.acme.example/v1"},
-}
-
-var tracingFields = []field{
-	{key: "otlp", spec: spec{kind: kindURL}, required: true, doc: "The collector's address for OTLP over HTTP, up to and without /v1/traces. Empty: nothing is traced.", example: `"${OTEL_EXPORTER_OTLP_ENDPOINT:-}"`},
-	{key: "headers", spec: spec{kind: kindMap, elem: &spec{kind: kindSecret}}, doc: "Request headers for the collector.", example: `{authorization: "Bearer ${COLLECTOR_TOKEN}"}`},
-	{key: "sample", spec: spec{kind: kindShare}, def: "100%", doc: "The share of requests that is traced. Where a client is traced itself (traceparent), its own choice counts."},
-	{key: "service", spec: spec{kind: kindString}, def: "omniroute", doc: "The service's name in the traces."},
-}
-
-var alertFields = []field{
-	{key: "url", spec: spec{kind: kindSecret}, required: true, doc: "Where each message is posted as JSON, with a member text that Slack and its like show. It counts as a secret.", example: `"${ALERT_URL}"`},
-	{key: "secret", spec: spec{kind: kindSecret}, doc: "Signs the messages: x-omniroute-signature has the time and an HMAC-SHA256. Default: they are not signed.", example: `"${ALERT_SECRET}"`},
-	{key: "events", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindEnum, enum: AlertEvents()}}, doc: "What is told: breaker (opened, closed), quarantine (of a connection: began, ended), no_target (of a combo: began, ended), store (degraded, ok), cluster (isolated, joined). Default: all.", example: "[quarantine, no_target]"},
-	{key: "name", spec: spec{kind: kindString}, doc: "Who it is, in the log. Default: the host's name.", example: "on-call"},
-}
-
-var commandFields = []field{
-	{key: "run", spec: spec{kind: kindList, nonEmpty: true, elem: &spec{kind: kindString}}, required: true, doc: "The program and its arguments. There is no shell; it runs in the configuration's folder with the gateway's environment.", example: "[gcloud, auth, print-access-token]"},
-	{key: "refresh", spec: spec{kind: kindDuration, min: positive}, def: "15m", doc: "How long a key is used at most; one that says when it ends is replaced a minute before that."},
-	{key: "timeout", spec: spec{kind: kindDuration, min: positive}, def: "10s", doc: "How long a run may take."},
 }
 
 var comboFields = append([]field{
