@@ -156,7 +156,7 @@ func (g gate) overtaken(id uint64, p *Policy, now instant) gate {
 
 // breakerFail is one provider-scope failure.
 func (g gate) breakerFail(r report, p *Policy, now instant) gate {
-	_, mine := g.holds(r.lease, now)
+	mine := g.holds(r.lease, now)
 	switch {
 	case g.excluded && !mine:
 		return g.worsen(r, now).heed(r, now)

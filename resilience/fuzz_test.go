@@ -168,11 +168,9 @@ func FuzzRestore(f *testing.F) {
 		tt := e.Target(target("p/a/m"))
 		x, out := tt.Check()
 		p := e.policy
-		limit := p.Hints.MaxQuota
+		limit := p.Hints.of(x.Kind)
 		if x.Layer == LayerOperator {
 			limit = maxDuration
-		} else {
-			limit = p.Hints.of(x.Kind)
 		}
 		if x.Layer == LayerModel {
 			limit = max(limit, p.Lockout.MaxLockout)

@@ -141,18 +141,12 @@ func (g *gate) late(r report, now instant) bool {
 	if r.begun < g.endedAt && !r.ownEnd() {
 		return true
 	}
-	_, mine := g.holds(r.lease, now)
-	return g.excluded && (!mine || g.live(now)) // another report may have prolonged it under the probe
+	return g.excluded && (!g.holds(r.lease, now) || g.live(now)) // another report may have prolonged it under the probe
 }
 
-// holds returns the lease of that id, if it is one of the gate's and has not run out.
-func (g *gate) holds(id uint64, now instant) (lease, bool) {
-	for _, l := range g.leases {
-		if l.id == id && now < l.until {
-			return l, true
-		}
-	}
-	return lease{}, false
+// holds reports whether the lease is one of the gate's and has not run out.
+func (g *gate) holds(id uint64, now instant) bool {
+	return slices.ContainsFunc(g.leases, func(l lease) bool { return l.id == id && now < l.until })
 }
 
 // knows reports whether the lease is one of the gate's, run out or not.

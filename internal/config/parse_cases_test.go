@@ -50,7 +50,8 @@ combos:
 	}
 }
 
-// TestAnchorsAreBounded gives a file that grows to 10^9 values.
+// TestAnchorsAreBounded gives a file that grows to 10^9 values: unfolded, it would not fit into any
+// memory.
 func TestAnchorsAreBounded(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -58,13 +59,9 @@ func TestAnchorsAreBounded(t *testing.T) {
 	for i := 1; i < 9; i++ {
 		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
 	}
-	started := time.Now()
 	_, _, err := parseText(b.String())
 	if err == nil || !strings.Contains(err.Error(), "200000 values") {
 		t.Errorf("%v", err)
-	}
-	if took := time.Since(started); took > 10*time.Second {
-		t.Errorf("it took %v", took)
 	}
 }
 
