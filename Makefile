@@ -15,6 +15,9 @@ FUZZTIME ?= 10s
 ROWS     ?=
 BENCH    ?= .
 COUNT    ?= 1
+# How many random worlds `make torture` plays, and from which seed on.
+SEEDS    ?= 100000
+FROM     ?= 0
 E2EFLAGS ?=
 
 # Go files of the project; what npm unpacks is not ours.
@@ -22,7 +25,7 @@ GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check unit e2e cases crash incidents agreement fmt fmt-check vet lint fuzz bench bench-micro fleet-table image-check tidy-check clean
+.PHONY: help build demo test check unit e2e cases crash incidents agreement torture fmt fmt-check vet lint fuzz bench bench-micro fleet-table image-check tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +56,9 @@ cases: ## the dialect cases beside the checkout, in ../shared/dialects, where th
 
 crash: ## upstreams that fail a waiting request in sixteen ways, as a table of verdicts
 	$(GO) test -count=1 -v -run 'TestCrash$$' ./internal/lab/crash
+
+torture: ## random worlds against the laws; SEEDS=1000000 FROM=0, some 300 a second and core
+	$(GO) test -count=1 -timeout 0 -run 'TestTorture$$' ./internal/lab/torture -seeds $(SEEDS) -from $(FROM)
 
 fmt: ## format the Go files
 	gofmt -w $(GOFILES)

@@ -156,9 +156,8 @@ func (g gate) overtaken(id uint64, p *Policy, now instant) gate {
 
 // breakerFail is one provider-scope failure.
 func (g gate) breakerFail(r report, p *Policy, now instant) gate {
-	mine := g.holds(r.lease, now)
 	switch {
-	case g.excluded && !mine:
+	case g.excluded && !g.holds(r.lease, now):
 		return g.worsen(r, now).heed(r, now)
 	case r.begun < g.endedAt && !r.ownEnd():
 		return g // of before the breaker closed: a closed one opens by its count alone

@@ -1,0 +1,137 @@
+package torture
+
+import (
+	"time"
+
+	"omniroute/resilience"
+)
+
+// seen is an exclusion as a node of a cluster last said that it is.
+type seen struct {
+	until time.Duration
+	layer resilience.Layer
+	ord   int
+	at    time.Duration // when it was first seen
+}
+
+// oneProbeOfAll is K2: a probe on one node keeps the others from probing, while they can hear of each other.
+func (n *node) oneProbeOfAll(p *permit) {
+	if !p.asProbe || p.resort || !n.joined() {
+		return
+	}
+	for _, o := range n.w.nodes {
+		if o == n || !o.joined() {
+			continue
+		}
+		for _, q := range o.permits {
+			if q.key != p.key || q.settled || q.content || !q.asProbe || q.resort || n.w.mono >= q.lease || q.at < max(o.joinedAt, n.joinedAt) {
+				continue
+			}
+			if n.w.refuted[account1(q.key)] > q.begun || n.w.failed[q.key.Provider] > q.begun {
+				continue // it is a probe of another exclusion
+			}
+			n.w.broke("K2 one probe for the whole cluster", "node %d probes %v while node %d does", n.id, p.key, o.id)
+		}
+	}
+}
+
+func account1(k resilience.Key) resilience.Key {
+	return resilience.Key{Provider: k.Provider, Connection: k.Connection}
+}
+
+// joined reports whether the node has been in touch with the others for long enough to know it.
+func (n *node) joined() bool {
+	return n.way != nil && !n.way.cut && n.engine.Cluster().State == "shared" && n.w.mono-n.joinedAt > 3*time.Second
+}
+
+// note remembers what a moment was evidence of, for every node.
+func (w *world) note(n *node, m *moment) {
+	if n.way == nil {
+		return
+	}
+	if n.way.cut || n.engine.Cluster().State != "shared" || m.restarted {
+		n.joinedAt = w.mono
+	}
+	for i := range m.reports {
+		r := &m.reports[i]
+		if _, bad := r.bad(); bad || r.what == waited {
+			w.failed[r.key.Provider] = w.ord
+			w.lastNews = w.mono
+		}
+		if r.good() || r.what == success {
+			w.refutedAt(r.key)
+		}
+	}
+	for _, k := range m.resets {
+		for _, v := range w.setup.variants {
+			for _, x := range v.keys {
+				if k.Contains(x) {
+					w.refutedAt(x)
+				}
+			}
+		}
+	}
+	if m.configured || m.restarted {
+		for _, v := range w.setup.variants {
+			for _, x := range v.keys {
+				w.refutedAt(x)
+			}
+		}
+	}
+	if m.had(resilience.EventOperatorExcluded) || m.had(resilience.EventOperatorCleared) {
+		w.lastNews = w.mono
+	}
+}
+
+func (w *world) refutedAt(k resilience.Key) {
+	w.refuted[account1(k)] = w.ord
+	w.refuted[resilience.Key{Provider: k.Provider}] = w.ord
+	w.refutedLast[resilience.Key{Provider: k.Provider}] = w.mono
+	w.lastNews = w.mono
+}
+
+// agrees is A5 and K1: on no node does an exclusion shorten without a success or an operator's word on
+// some node, and what one node knows all know soon.
+func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
+	w := n.w
+	lasting := out && !x.Held && (x.Layer == resilience.LayerConnection || x.Layer == resilience.LayerModel) && !x.Kind.Transient()
+	until := never
+	if !x.Until.IsZero() {
+		until = w.mono + x.Until.Sub(w.clock.now())
+	}
+	const skew = 1500 * time.Millisecond
+	before, had := n.seen[k]
+	provider := resilience.Key{Provider: k.Provider}
+	cleared := w.refuted[provider] > before.ord || w.refutedLast[provider] >= before.at-2*time.Second // it may have heard in another order
+	if had && n.joined() && before.until > w.mono+skew && !cleared && x.Layer != resilience.LayerOperator && (!out || x.Layer == before.layer && until < before.until-skew && n.trusted(k, before)) {
+		if _, admitted, asProbe := n.engine.Target(k).Standing(false); !(asProbe && !admitted) {
+			w.broke("A5 K3 nodes join by the later deadline", "node %d: %v was out until %v and is out %v until %v (%v)", n.id, k, before.until, out, until, x.Layer)
+		}
+	}
+	switch {
+	case lasting:
+		if !had || cleared || until > before.until {
+			n.seen[k] = seen{until, x.Layer, w.ord, w.mono}
+		}
+	case cleared || had && before.until <= w.mono:
+		delete(n.seen, k)
+	}
+	if !lasting || until <= w.mono+skew || w.mono-w.lastNews < 2*time.Second {
+		return
+	}
+	for _, o := range w.nodes {
+		if o == n || !o.joined() || !n.joined() || o.number != n.number {
+			continue
+		}
+		if _, there, asProbe := o.engine.Target(k).Standing(false); !there && !asProbe {
+			w.broke("K1 a trip is everybody's", "node %d has %v out (%v %v until %v), node %d has it free", n.id, k, x.Layer, x.Kind, until, o.id)
+		}
+	}
+}
+
+// trusted reports whether the exclusion is too short to be rechecked: while one is due for that it is
+// another gate that speaks.
+func (n *node) trusted(k resilience.Key, s seen) bool {
+	after := n.variant.policyOf(k).Recheck.After
+	return after < 0 || s.until-s.at < after
+}

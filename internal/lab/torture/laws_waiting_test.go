@@ -1,0 +1,122 @@
+package torture
+
+import (
+	"time"
+
+	"omniroute/failover"
+	"omniroute/resilience"
+)
+
+// poll lets those go whose time has come, and holds the release to R3: oldest first, and not all at once.
+func (n *node) poll() {
+	let, again := n.lobby.Poll(n.w.clock.now())
+	if !again.IsZero() {
+		n.pollAt(n.w.mono + wholeMs(again.Sub(n.w.clock.now())))
+	}
+	n.released = n.released[:0]
+	for _, r := range let {
+		r.Wake()
+	}
+	n.inTurn()
+}
+
+// letGo notes that the room let the request go.
+func (f *flight) letGo(waited time.Duration) {
+	if s := f.waiting; s != nil {
+		f.n.released = append(f.n.released, letGo{f, *s, waited})
+		f.waiting = nil
+	}
+}
+
+// letGo is a request that was let go.
+type letGo struct {
+	*flight
+	stay
+	counted time.Duration
+}
+
+// inTheCommonRoom reports whether the request can make use of every target of its plan: those that can
+// use the same targets wait in one room.
+func (f *flight) inTheCommonRoom() bool {
+	return len(f.seen.refusals) == 0 && f.input < smallest && !f.n.learned
+}
+
+// smallest is the least context window of any model, in tokens.
+const smallest = 8000
+
+// free reports whether any target of the request's plan would take anyone.
+func (f *flight) free() bool {
+	for i := range f.route.Plan.Targets {
+		if _, out, asProbe := f.route.Plan.Targets[i].Standing(false); !out && !asProbe {
+			return true
+		}
+	}
+	return false
+}
+
+// inTurn is R3.
+func (n *node) inTurn() {
+	for i, x := range n.released {
+		if !x.inTheCommonRoom() || x.counted >= x.budget || !x.free() {
+			continue
+		}
+		for _, o := range n.flights {
+			if s := o.waiting; s != nil && o.route.Plan == x.route.Plan && o.inTheCommonRoom() && s.first < x.stay.first {
+				n.w.broke("R3 the oldest goes first", "request %d goes before %d", x.number, o.number)
+			}
+		}
+		for _, y := range n.released[:i] {
+			waited := n.w.mono - y.stay.first
+			if y.route.Plan == x.route.Plan && y.inTheCommonRoom() && y.counted < y.budget && waited > 5*time.Millisecond && x.route.Plan.Limits.MaxWait > 100*time.Millisecond {
+				n.w.broke("R3 those who wait do not come back all at once", "requests %d and %d of %s go at once after %v", y.number, x.number, x.route.Name, waited)
+			}
+		}
+	}
+}
+
+// nobodyWaitsTooLong: while every target is out the wait has an end.
+func (n *node) nobodyWaitsTooLong() {
+	for _, f := range n.flights {
+		s := f.waiting
+		if s == nil || n.w.mono <= s.since+s.budget+slack {
+			continue
+		}
+		opened := false
+		for i := range f.route.Plan.Targets {
+			if at, ok := n.open[f.route.Plan.Targets[i].Key()]; ok && at >= s.since || !ok {
+				opened = true
+			}
+		}
+		if !opened {
+			n.w.broke("R3 nobody waits longer than it may", "request %d has waited since %v, for at most %v", f.number, s.since, s.budget)
+		}
+	}
+}
+
+// placesAreCounted: as many places are taken as attempts run, and none is free while somebody waits.
+func (n *node) placesAreCounted() {
+	if n.now != nil {
+		return
+	}
+	running := map[resilience.Key]int{}
+	for _, f := range n.flights {
+		for _, p := range f.running {
+			running[resilience.Key{Provider: p.key.Provider, Connection: p.key.Connection}]++
+		}
+	}
+	for _, o := range n.router.Occupations() {
+		k := resilience.Key{Provider: o.Provider, Connection: o.Connection}
+		granted := 0
+		for _, f := range n.flights {
+			if f.seen.what == failover.Queue {
+				granted++ // it may have been given one that it has not taken up yet
+			}
+		}
+		if o.Running < running[k] && !n.moved || o.Running > running[k]+granted && !n.moved {
+			n.w.broke("A2 a place is given back once", "%v has %d places taken, %d attempts run", k, o.Running, running[k])
+		}
+		if o.MaxConcurrent > 0 && o.Queued > 0 && o.Running < o.MaxConcurrent {
+			n.w.broke("R3 no place is free while somebody waits", "%v: %+v", k, o)
+		}
+	}
+}
