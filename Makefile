@@ -15,9 +15,12 @@ FUZZTIME ?= 10s
 ROWS     ?=
 BENCH    ?= .
 COUNT    ?= 1
-# How many random worlds `make torture` plays, and from which seed on.
+# How many random worlds `make torture` plays, and from which seed on; which mutations `make mutations`
+# tries (a part of their names, or all), and whether it writes down the seeds that catch them (UPDATE=1).
 SEEDS    ?= 100000
 FROM     ?= 0
+MUTATION ?= all
+UPDATE   ?=
 E2EFLAGS ?=
 
 # Go files of the project; what npm unpacks is not ours.
@@ -25,7 +28,7 @@ GOFILES   = $(shell find . -name '*.go' -not -path '*/node_modules/*' -not -path
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check unit e2e cases crash incidents agreement torture fmt fmt-check vet lint fuzz bench bench-micro fleet-table image-check tidy-check clean
+.PHONY: help build demo test check unit e2e cases crash incidents agreement torture mutations fmt fmt-check vet lint fuzz bench bench-micro fleet-table image-check tidy-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +62,9 @@ crash: ## upstreams that fail a waiting request in sixteen ways, as a table of v
 
 torture: ## random worlds against the laws; SEEDS=1000000 FROM=0, some 300 a second and core
 	$(GO) test -count=1 -timeout 0 -run 'TestTorture$$' ./internal/lab/torture -seeds $(SEEDS) -from $(FROM)
+
+mutations: ## break one law after the other and see that the torture notices, a quarter of an hour; MUTATION=name UPDATE=1
+	$(GO) test -count=1 -timeout 0 -v -run 'TestMutations$$' ./internal/lab/torture -mutations $(MUTATION) $(if $(UPDATE),-update)
 
 fmt: ## format the Go files
 	gofmt -w $(GOFILES)

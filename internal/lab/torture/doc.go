@@ -19,5 +19,6 @@
 // # The budget
 //
 // The short run, in every test pass, is 10,000 worlds (1,000 under the race detector) in at most 40 s
-// of one core. `make torture SEEDS=1000000` runs more.
+// of one core. `make torture SEEDS=1000000` runs more. `make mutations` breaks one law after the other
+// in the product's source, by the compiler's overlay, and wants the short run to notice.
 package torture
