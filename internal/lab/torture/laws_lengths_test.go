@@ -8,12 +8,17 @@ import (
 	"omniroute/resilience"
 )
 
+// hintCap is how long a stated wait of a kind is believed: days only of kinds that last.
+func hintCap(p resilience.Policy, k resilience.Kind) time.Duration {
+	if gravity[k] > gravity[resilience.KindRateLimit] {
+		return p.Hints.MaxQuota
+	}
+	return p.Hints.Max
+}
+
 // capOf is the longest that an exclusion of a kind may last from now on.
 func capOf(p resilience.Policy, layer resilience.Layer, k resilience.Kind, base time.Duration) time.Duration {
-	hint := p.Hints.MaxQuota
-	if k.Transient() || k == resilience.KindRateLimit || k == resilience.KindUnknown {
-		hint = p.Hints.Max
-	}
+	hint := hintCap(p, k)
 	switch layer {
 	case resilience.LayerBreaker:
 		return max(hint, time.Duration(float64(max(p.Breaker.ResetTimeout, p.Breaker.CooldownByKind[k]))*p.Breaker.MaxBackoffMultiplier))
@@ -76,10 +81,7 @@ func (m *moment) sole() (*report, resilience.Verdict, bool) {
 // hint is what of a stated wait is believed.
 func (n *node) hint(v resilience.Verdict, k resilience.Key) time.Duration {
 	p := n.variant.policyOf(k)
-	limit := p.Hints.MaxQuota
-	if v.Kind.Transient() || v.Kind == resilience.KindRateLimit || v.Kind == resilience.KindUnknown {
-		limit = p.Hints.Max
-	}
+	limit := hintCap(p, v.Kind)
 	if v.Prose {
 		limit = min(limit, p.Hints.MaxProse)
 	}
