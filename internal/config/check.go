@@ -38,6 +38,9 @@ func (p *problems) check(n *node, s *spec) {
 	case !fits && form.kind == kindList && n.shape == shapeString:
 		p.errorf(n, "this must be a list, not a string; put it in [ ] or behind a dash")
 		return
+	case !fits && n.plain && form.kind == kindInt && looksNumeric(n.raw):
+		p.errorf(n, "%s is no number that can be used here; write a whole number in digits, such as 5", quote(n.shown()))
+		return
 	case !fits:
 		p.errorf(n, "this must be %s, not %s", s.words(), n.shape)
 		return
@@ -161,6 +164,8 @@ func (p *problems) checkScalar(n *node, s *spec) {
 	case kindSecret:
 		if n.text == "" {
 			p.errorf(n, "the value is empty; write one, or ${NAME:-} if it may be missing")
+		} else if bareVariable.MatchString(n.raw) {
+			p.warnf(n, "it is taken as it stands here, dollar sign and all; if a variable is meant, write ${NAME}")
 		}
 	case kindInt:
 		if contains(s.enum, n.text) {
@@ -199,6 +204,9 @@ func (p *problems) checkScalar(n *node, s *spec) {
 	}
 }
 
+// bareVariable is a variable as shells write it, which this format has no meaning for.
+var bareVariable = regexp.MustCompile(`^\$[A-Z][A-Z0-9_]*$`)
+
 func (p *problems) checkWord(n *node, s *spec) {
 	if !contains(s.enum, n.text) {
 		p.errorf(n, "%s is not one of %s%s", quote(n.shown()), strings.Join(s.enum, ", "), didYouMean(n.text, s.enum))
@@ -220,7 +228,7 @@ func (p *problems) checkDuration(n *node, s *spec) {
 	}
 	d, ok := n.duration()
 	switch {
-	case !ok && (n.shape == shapeInt || n.shape == shapeFloat):
+	case !ok && (n.shape == shapeInt || n.shape == shapeFloat) && looksNumeric(n.shown()):
 		p.errorf(n, "%s has no unit; write %ss for seconds, or ms, m, h", n.shown(), n.shown())
 	case !ok:
 		p.errorf(n, "%s is not a duration%s; write one such as 500ms, 30s, 5m or 1h30m", quote(n.shown()), orWords(s))
@@ -231,6 +239,12 @@ func (p *problems) checkDuration(n *node, s *spec) {
 	case d > maxDuration:
 		p.errorf(n, "%s is more than a year; write at most %s", n.shown(), "8784h")
 	}
+}
+
+// looksNumeric reports whether a text was meant as a number, in whatever way it is written or however large it is.
+func looksNumeric(text string) bool {
+	text = strings.TrimLeft(text, "+-")
+	return text != "" && text[0] >= '0' && text[0] <= '9' && strings.Trim(text, "0123456789abcdefxoABCDEFXO_.+-") == ""
 }
 
 func orWords(s *spec) string {

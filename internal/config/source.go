@@ -161,7 +161,7 @@ func (s *source) position(at pos) Position {
 func (s *source) masked(number, column int) (string, int) {
 	line := []rune(withoutComment(s.lines[number-1]))
 	column = min(column, len(line)+1)
-	spans := slices.Clone(s.masks[number])
+	spans := append(slices.Clone(s.masks[number]), tokenSpans(string(line))...)
 	if s.opaque {
 		spans = append(spans, unknownWords(line)...)
 	}
@@ -219,7 +219,7 @@ func window(line string, caret int) (string, int) {
 	return cut, caret
 }
 
-// scrub replaces every known secret in a text.
+// scrub replaces every known secret in a text, and what looks like one.
 func (s *source) scrub(text string) string {
 	if s.scrubber == nil {
 		// Of two secrets that begin alike the longer one is replaced: the first pair that fits counts.
@@ -232,7 +232,7 @@ func (s *source) scrub(text string) string {
 		}
 		s.scrubber = strings.NewReplacer(pairs...)
 	}
-	return s.scrubber.Replace(text)
+	return withoutTokens(s.scrubber.Replace(text))
 }
 
 // hide makes sure that a value appears in no message. Very short ones, and words of the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -55,7 +56,12 @@ func (b *builder) store(n *node) {
 	scheme, rest, ok := strings.Cut(n.text, ":")
 	switch {
 	case ok && scheme == "sqlite" && rest != "" && rest != ":memory:":
-		b.cfg.Store = Store{Kind: StoreSQLite, Path: fromDir(b.dir, rest)}
+		path := fromDir(b.dir, rest)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			b.errorf(n, "this is a folder, and the store is a file; write %s", "sqlite:"+strings.TrimRight(rest, "/")+"/omniroute.db")
+			return
+		}
+		b.cfg.Store = Store{Kind: StoreSQLite, Path: path}
 	case ok && scheme == "sqlite" && rest == ":memory:":
 		b.errorf(n, "a store in memory is written memory:")
 	case n.text == "memory:" || n.text == "memory":
