@@ -41,7 +41,7 @@ func methodsOf(r *http.Request) string {
 		}
 	}
 	switch {
-	case strings.HasPrefix(path, "/v1/responses/"):
+	case strings.HasPrefix(path, "/v1/responses/") && path != "/v1/responses/":
 		return "GET, HEAD, DELETE, POST"
 	case strings.HasPrefix(path, "/v1/") && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.MethodPost

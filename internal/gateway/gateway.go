@@ -77,6 +77,10 @@ func New(o Options) *Gateway {
 	g.mux.HandleFunc("POST /v1/{path...}", g.generate)
 	g.mux.HandleFunc("POST /v1beta/{path...}", g.generate)
 	g.mux.HandleFunc("GET "+helloPath, hello)
+	// Without these the mux would lead to the same path with a slash at its end.
+	for _, p := range []string{"GET /v1/responses", "DELETE /v1/responses", "/v1", "/v1beta"} {
+		g.mux.HandleFunc(p, g.noSuchCall)
+	}
 	g.mux.HandleFunc("/v1/{path...}", g.noSuchCall)
 	g.mux.HandleFunc("/", g.noSuchCall)
 	return g
@@ -199,7 +203,11 @@ func (g *Gateway) accept(w http.ResponseWriter, r *http.Request) *relay.Request 
 	}
 	name, pinned := asked.Model, resilience.Key{}
 	if d == response {
-		name, pinned = g.pinned(responses.PreviousID(body.B), name)
+		if name, pinned, report = g.pinned(r, responses.PreviousID(body.B), name); report != nil {
+			body.Release()
+			g.fail(w, r, report)
+			return nil
+		}
 	}
 	to, barred, err := g.resolve(r, d, name, asked.Model)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"omniroute/internal/catalog"
 	"omniroute/internal/dialect"
 	"omniroute/internal/relay"
 	"omniroute/resilience"
@@ -14,12 +13,16 @@ import (
 // stored relays what is asked of a stored response to the connection that has made it.
 func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(r.PathValue("id"), "/")
-	key, ok := g.relay.Maker(id)
-	if !ok {
-		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusNotFound, Param: "id",
-			Message: fmt.Sprintf("No response %s is known here: it was made too long ago, before the last start, or elsewhere.", cleanPath(id))})
+	if id == "" {
+		g.noSuchCall(w, r)
 		return
 	}
+	made, known := g.relay.Maker(id)
+	if !known || !g.theirs(r, made) {
+		g.fail(w, r, unknownResponse(id, "id"))
+		return
+	}
+	key := made.Target
 	body, report := readBody(w, r, g.o.Router().Config().MaxBody)
 	if report != nil {
 		g.fail(w, r, report)
@@ -27,22 +30,38 @@ func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 	}
 	asked := &dialect.Request{Operation: dialect.OpOther, Path: r.URL.Path, Body: body.B, Model: key.Provider + "/" + key.Model,
 		Stream: r.URL.Query().Get("stream") == "true"}
-	to, err := g.o.Router().Resolve(catalog.Responses, asked.Model)
+	to, barred, err := g.resolve(r, response, asked.Model, "")
 	if err != nil {
 		body.Release()
 		g.fail(w, r, refusal(err))
 		return
 	}
-	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: response, Asked: asked, Body: body, Pinned: key, Caller: caller(r)})
+	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: response, Asked: asked, Body: body, Pinned: key, Barred: barred, Caller: caller(r)})
 }
 
 // pinned returns the name to ask the router for and the one target that a request can go to: one
 // that goes on from a stored response has to meet the connection that has it.
-func (g *Gateway) pinned(previous, model string) (string, resilience.Key) {
-	if previous != "" {
-		if key, ok := g.relay.Maker(previous); ok {
-			return key.Provider + "/" + key.Model, key
-		}
+func (g *Gateway) pinned(r *http.Request, previous, model string) (string, resilience.Key, *dialect.ErrorReport) {
+	if previous == "" {
+		return model, resilience.Key{}, nil
 	}
-	return model, resilience.Key{}
+	made, known := g.relay.Maker(previous)
+	switch {
+	case !known:
+		return model, resilience.Key{}, nil // the upstream may know it
+	case !g.theirs(r, made):
+		return "", resilience.Key{}, unknownResponse(previous, "previous_response_id")
+	}
+	return made.Target.Provider + "/" + made.Target.Model, made.Target, nil
+}
+
+// theirs reports whether a caller may have a stored response: one whose key may not have everything gets
+// its own only, since what others asked for may be among what it may not have.
+func (g *Gateway) theirs(r *http.Request, made relay.Maker) bool {
+	return made.Caller == caller(r) || !g.client(r).Restricted()
+}
+
+func unknownResponse(id, param string) *dialect.ErrorReport {
+	return &dialect.ErrorReport{Status: http.StatusNotFound, Param: param,
+		Message: fmt.Sprintf("No response %s is known here: it was made too long ago, before the last start, or elsewhere.", cleanPath(id))}
 }

@@ -15,30 +15,36 @@ const maxMakers = 10000
 // from it or delete it.
 type makers struct {
 	mu          sync.Mutex
-	young, aged map[string]resilience.Key
+	young, aged map[string]Maker
 }
 
-func (m *makers) put(id string, key resilience.Key) {
+// Maker is where a stored response is, and for whom it was made.
+type Maker struct {
+	Target resilience.Key
+	Caller uint64 // of the request that asked for it
+}
+
+func (m *makers) put(id string, by Maker) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.young == nil || len(m.young) >= maxMakers {
-		m.aged, m.young = m.young, map[string]resilience.Key{}
+		m.aged, m.young = m.young, map[string]Maker{}
 	}
-	m.young[id] = key
+	m.young[id] = by
 }
 
-func (m *makers) get(id string) (resilience.Key, bool) {
+func (m *makers) get(id string) (Maker, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key, ok := m.young[id]
+	by, ok := m.young[id]
 	if !ok {
-		key, ok = m.aged[id]
+		by, ok = m.aged[id]
 	}
-	return key, ok
+	return by, ok
 }
 
-// Maker returns the target that has made the stored response of that id, as far as it is known.
-func (rl *Relay) Maker(id string) (resilience.Key, bool) { return rl.makers.get(id) }
+// Maker returns who has made the stored response of that id, as far as it is known.
+func (rl *Relay) Maker(id string) (Maker, bool) { return rl.makers.get(id) }
 
 // maxResponseID bounds the ids that are remembered, in bytes.
 const maxResponseID = 256
@@ -46,6 +52,6 @@ const maxResponseID = 256
 // remember notes who has made a response that may be asked for again.
 func (x *exchange) remember(c *call) {
 	if id := c.answer.ID; c.translation == nil && c.speaks.Name() == "responses" && x.Asked.Operation == dialect.OpGenerate && id != "" && len(id) <= maxResponseID {
-		x.rl.makers.put(id, c.attempt.Target.Key())
+		x.rl.makers.put(id, Maker{c.attempt.Target.Key(), x.Caller})
 	}
 }
