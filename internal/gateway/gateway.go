@@ -107,6 +107,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			g.panicked(w, r, p)
 		}
 	}()
+	oneSlash(r)
 	switch {
 	case g.turnedAway(w, r):
 	case r.Method == http.MethodPost && generating[r.URL.Path]:

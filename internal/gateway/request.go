@@ -58,6 +58,15 @@ func plainPath(path string) bool {
 	return !dotSegments(path)
 }
 
+// oneSlash takes repeated slashes for one, as they come of a base URL with a slash at its end. The mux would
+// answer with a redirect, which not every client follows with its body.
+func oneSlash(r *http.Request) {
+	for strings.Contains(r.URL.Path, "//") {
+		r.URL.Path = strings.ReplaceAll(r.URL.Path, "//", "/")
+		r.URL.RawPath = strings.ReplaceAll(r.URL.RawPath, "//", "/")
+	}
+}
+
 func dotSegments(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "." || segment == ".." {
