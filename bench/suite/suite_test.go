@@ -24,9 +24,10 @@ func TestConfigurationsAreTaken(t *testing.T) {
 		leanConfig("http://127.0.0.1:3"): {"bench-fast", "bench-paced", "bench-brief", "bench-held", "bench-turn"},
 		faultConfig(at):                  {"bench", "healthy"},
 	} {
-		cfg, warnings, err := config.Parse("omniroute.yaml", []byte(text), func(string) (string, bool) { return "", false })
-		if err != nil || len(warnings) > 0 {
-			t.Errorf("%v %v", err, warnings)
+		// Warnings are no matter: breakers that never open are what some rows are about.
+		cfg, _, err := config.Parse("omniroute.yaml", []byte(text), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Error(err)
 			continue
 		}
 		for _, name := range names {

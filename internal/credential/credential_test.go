@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,9 +36,12 @@ func TestKeysAreRefreshed(t *testing.T) {
 		var log strings.Builder
 		var at []time.Duration
 		begin, fail, ends := time.Now(), 0, time.Duration(0)
-		changed := 0
-		k := New(slog.New(slog.NewTextHandler(&log, nil)), func() { changed++ })
+		var changed atomic.Int32
+		k := New(slog.New(slog.NewTextHandler(&log, nil)), func() { changed.Add(1) })
+		var mu sync.Mutex // the keeper's goroutines run the command
 		k.run = func(context.Context, *config.Command) ([]byte, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			at = append(at, time.Since(begin))
 			if fail > 0 {
 				fail--
@@ -47,27 +52,40 @@ func TestKeysAreRefreshed(t *testing.T) {
 			}
 			return fmt.Appendf(nil, "secret-%d\n", len(at)), nil
 		}
+		mu.Lock() // but while something runs
 		const command = `api_key_command: {run: [give, key], refresh: 30m}`
 		cfg := parse(t, command)
+		mu.Unlock()
 		k.Adopt(t.Context(), cfg)
+		synctest.Wait()
+		mu.Lock()
 		if got := keyOf(cfg); got != "secret-1" || len(k.Missing()) > 0 {
 			t.Fatalf("the first key is %q", got)
 		}
 		next := parse(t, command)
+		mu.Unlock()
 		k.Adopt(t.Context(), next)
+		synctest.Wait()
+		mu.Lock()
 		if got := keyOf(next); got != "secret-1" || len(at) != 1 {
 			t.Errorf("after a reload: %q, %d runs", got, len(at))
 		}
+		mu.Unlock()
 		time.Sleep(31 * time.Minute)
-		if keyOf(cfg) != "secret-2" || keyOf(next) != "secret-2" || changed != 1 {
-			t.Errorf("after its time: %q and %q, told %d times", keyOf(cfg), keyOf(next), changed)
+		synctest.Wait()
+		mu.Lock()
+		if keyOf(cfg) != "secret-2" || keyOf(next) != "secret-2" || changed.Load() != 1 {
+			t.Errorf("after its time: %q and %q, told %d times", keyOf(cfg), keyOf(next), changed.Load())
 		}
 		if hidden := next.Hide("secret-1 secret-2"); strings.Contains(hidden, "secret") {
 			t.Errorf("shown: %s", hidden)
 		}
 		fail, ends = 8, 10*time.Minute
 		at = at[:2]
+		mu.Unlock()
 		time.Sleep(45 * time.Minute)
+		synctest.Wait()
+		mu.Lock()
 		want := "[0s 30m0s 1h0m0s 1h0m1s 1h0m3s 1h0m7s 1h0m15s 1h0m31s 1h1m3s 1h2m3s 1h3m3s]" // 1s, 2s, … at most 1m
 		if got := fmt.Sprint(at[:11]); got != want {
 			t.Errorf("runs at %s, want %s", got, want)
@@ -80,16 +98,26 @@ func TestKeysAreRefreshed(t *testing.T) {
 		}
 		runs := len(at)
 		other := parse(t, `api_key_command: [another]`)
+		mu.Unlock()
 		k.Adopt(t.Context(), other)
+		synctest.Wait()
+		mu.Lock()
 		if len(at) != runs+1 || keyOf(other) == keyOf(cfg) {
 			t.Errorf("another command was run %d times", len(at)-runs)
 		}
+		mu.Unlock()
 		k.Adopt(t.Context(), parse(t, `api_key: plain-key`))
+		synctest.Wait()
+		mu.Lock()
 		runs = len(at)
+		mu.Unlock()
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		mu.Lock()
 		if len(at) != runs {
 			t.Error("the command of a connection that is gone still runs")
 		}
+		mu.Unlock()
 		k.Stop()
 		if strings.Contains(log.String(), "secret") {
 			t.Errorf("the log shows a key:\n%s", log.String())
@@ -101,10 +129,11 @@ func TestKeysAreRefreshed(t *testing.T) {
 func TestWithoutAnyKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		told, broken := 0, true
-		k := New(slog.New(slog.DiscardHandler), func() { told++ })
+		var told atomic.Int32
+		var mended atomic.Bool
+		k := New(slog.New(slog.DiscardHandler), func() { told.Add(1) })
 		k.run = func(context.Context, *config.Command) ([]byte, error) {
-			if broken {
+			if !mended.Load() {
 				return nil, errors.New("exit status 1")
 			}
 			return []byte("key"), nil
@@ -115,10 +144,10 @@ func TestWithoutAnyKey(t *testing.T) {
 			t.Errorf("without a key: %s", got)
 		}
 		time.Sleep(3500 * time.Millisecond)
-		broken = false
+		mended.Store(true)
 		time.Sleep(5 * time.Second)
-		if told != 3 || keyOf(cfg) != "key" || len(k.Missing()) != 0 {
-			t.Errorf("told %d times, the key is %q", told, keyOf(cfg))
+		if told.Load() != 3 || keyOf(cfg) != "key" || len(k.Missing()) != 0 {
+			t.Errorf("told %d times, the key is %q", told.Load(), keyOf(cfg))
 		}
 		k.Stop()
 	})
