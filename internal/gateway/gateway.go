@@ -124,6 +124,8 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 		// A probe; whoever asks for a browser's leave gets none.
 		w.Header().Set("Allow", "GET, HEAD, POST, OPTIONS")
 		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodConnect:
+		g.noSuchCall(w, r) // the mux has an answer of its own to it
 	case tooManyHeaders(r.Header):
 		w.Header().Set("Connection", "close")
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusRequestHeaderFieldsTooLarge,

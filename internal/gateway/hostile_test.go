@@ -96,6 +96,7 @@ func TestBadRequests(t *testing.T) {
 		"no response's id":       {method: "GET", path: "/v1/responses/", status: 404, want: "no GET"},
 		"the root of a version":  {method: "GET", path: "/v1", status: 404, want: "no GET"},
 		"another version's root": {method: "POST", path: "/v1beta", status: 404, want: "no POST"},
+		"a tunnel":               {method: "CONNECT", path: chat, status: 405, want: "no CONNECT"},
 		"a deletion":             {method: "DELETE", path: chat, status: 405, want: "takes POST"},
 		"a read of nothing":      {method: "GET", path: "/v1/nothing", status: 404, want: "no GET"},
 		"up the tree":            {path: "/v1/chat/%2e%2e/%2e%2e/admin", body: good, status: 400, want: "path"},

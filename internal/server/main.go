@@ -240,10 +240,12 @@ func (m *Main) serve() {
 		ReadHeaderTimeout: m.o.headerTime, IdleTimeout: m.o.idleTime, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(handshakes{m.log}, "", 0),
 	}
-	serve := func() error { return m.http.Serve(m.listener) }
+	d := newDoor(m.listener, roomFor(openFiles()), m.log)
+	m.http.ConnState = d.state
+	serve := func() error { return m.http.Serve(d) }
 	if m.cert != nil {
 		m.http.TLSConfig = &tls.Config{GetCertificate: m.cert.get, MinVersion: tls.VersionTLS12}
-		serve = func() error { return m.http.ServeTLS(m.listener, "", "") }
+		serve = func() error { return m.http.ServeTLS(d, "", "") }
 	}
 	go func() {
 		defer close(m.served)
