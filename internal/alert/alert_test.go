@@ -119,7 +119,9 @@ func (h *hook) types() string {
 	return strings.Join(all, " ")
 }
 
+// One failure opens a breaker, so that the Alerter cannot look in the middle of opening one.
 const yaml = `
+resilience: {breaker: {failure_threshold: 1}}
 alerts: [{url: "https://hooks.example/T0/secret-path", secret: signing-secret%s}]
 providers:
   p: {base_url: "http://localhost:1/v1", models: [m, n], connections: [{id: k1, api_key: upstream-secret}, {id: k2, api_key: other-secret}]}
@@ -156,9 +158,7 @@ func start(t *testing.T, h *hook, more string) (*Alerter, *resilience.Engine, *s
 }
 
 func open(e *resilience.Engine, provider, connection string) {
-	for range 5 {
-		e.RecordFailure(resilience.Key{Provider: provider, Connection: connection, Model: "m"}, resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError})
-	}
+	e.RecordFailure(resilience.Key{Provider: provider, Connection: connection, Model: "m"}, resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError})
 }
 
 // TestWhatIsTold: a breaker, a quarantine and a combo without target, each when it begins and when it is over, signed,
