@@ -58,6 +58,7 @@ type Admin struct {
 	series  *telemetry.Series
 	lines   *telemetry.Timelines
 	trail   *trail
+	guesses guesses
 	stop    func()
 	// persistence is what the engine's status says of the store, kept by its events: health is asked
 	// often and by anybody, and a status costs more the more is out.
@@ -169,7 +170,7 @@ func (a *Admin) handle(path string, h handler) {
 		return h(w, r.WithContext(context.WithValue(r.Context(), opened{}, true)))
 	}))
 	a.mux.Handle(path, answering(func(w http.ResponseWriter, r *http.Request) error {
-		if err := Authorize(r, a.config()); err != nil {
+		if err := a.authorize(w, r); err != nil {
 			return err
 		}
 		return h(w, r)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -161,6 +162,27 @@ func (a *Admin) audits(w http.ResponseWriter, r *http.Request) error {
 // Note keeps what an operator did.
 func (a *Admin) Note(actor, peer, action string, key resilience.Key, detail string) {
 	a.trail.add(resilience.Audit{At: resilience.Timestamp{Time: time.Now()}, Actor: actor, Peer: peer, Action: action, Key: key, Detail: detail})
+}
+
+// signOut is what the trail calls the end of a session of the dashboard, and sessionOf stands before its name there.
+const signOut, sessionOf = "sign_out", "session "
+
+// SignOut keeps that a session of the dashboard has ended.
+func (a *Admin) SignOut(peer, session string) {
+	a.Note("dashboard", peer, signOut, resilience.Key{}, sessionOf+session)
+}
+
+// SignedOut returns the sessions that were signed out of since then, and when: in this process, before it, and at
+// gateways that share its store. more says that a later call may tell of others.
+func (a *Admin) SignedOut(ctx context.Context, since time.Time) (ended map[string]time.Time, more bool) {
+	all, partial := a.trail.list(ctx, resilience.MaxAudits)
+	ended = map[string]time.Time{}
+	for _, x := range all {
+		if id, ok := strings.CutPrefix(x.Detail, sessionOf); ok && x.Action == signOut && x.At.After(since) {
+			ended[id] = x.At.Time
+		}
+	}
+	return ended, partial || a.engine.Cluster().State != resilience.ClusterSingle
 }
 
 // CloseTrail hands the store what it has not taken. Call it before the store closes.

@@ -36,7 +36,6 @@ type Dashboard struct {
 	log      *slog.Logger
 	mux      *http.ServeMux
 	sessions sessions
-	guesses  limiter
 	feed     feed
 	readers  readers
 }
@@ -93,11 +92,15 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Dashboard) who(r *http.Request) (*session, error) {
 	cfg := d.o.Config()
 	if cfg.AdminToken.Empty() {
-		return nil, admin.Authorize(r, cfg)
+		return nil, admin.Local(r)
 	}
 	if c, err := r.Cookie(cookieName); err == nil {
-		if x, ok := d.sessions.check(cfg.AdminToken, c.Value, time.Now()); ok {
-			return &x, nil
+		now := time.Now()
+		if x, ok := d.sessions.check(cfg.AdminToken, c.Value, now); ok {
+			d.sessions.learn(now, func(since time.Time) (map[string]time.Time, bool) { return d.o.Admin.SignedOut(r.Context(), since) })
+			if !d.sessions.over(x.id) {
+				return &x, nil
+			}
 		}
 	}
 	return nil, &admin.Problem{Status: http.StatusUnauthorized, Code: "unauthorized", Message: "you are not signed in, or no longer; sign in at /dashboard"}

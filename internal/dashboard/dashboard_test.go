@@ -1,12 +1,16 @@
 package dashboard
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +45,7 @@ combos:
 type bench struct {
 	*Dashboard
 	engine *resilience.Engine
+	admin  *admin.Admin
 	cfg    atomic.Pointer[config.Config]
 	log    strings.Builder
 	t      testing.TB
@@ -55,7 +60,10 @@ func parse(t testing.TB, text string) *config.Config {
 	return cfg
 }
 
-func newBench(t testing.TB, text string) *bench {
+func newBench(t testing.TB, text string) *bench { return newBenchOn(t, text, nil) }
+
+// newBenchOn returns a dashboard with a trail, which several may have.
+func newBenchOn(t testing.TB, text string, trail resilience.Auditor) *bench {
 	t.Helper()
 	b := &bench{t: t}
 	cfg := parse(t, text)
@@ -70,9 +78,10 @@ func newBench(t testing.TB, text string) *bench {
 	}
 	runner := failover.NewRunner(b.engine)
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
-	a := admin.New(admin.Options{Version: "1.2.3", Router: func() *route.Router { return router }, Runner: runner, Logger: log})
+	a := admin.New(admin.Options{Version: "1.2.3", Router: func() *route.Router { return router }, Runner: runner, Trail: trail, Logger: log})
+	b.admin = a
 	b.Dashboard = New(Options{Admin: a, Config: b.cfg.Load, Logger: log})
-	t.Cleanup(func() { b.Close(); a.Close(); runner.Close() })
+	t.Cleanup(func() { b.Close(); a.Close(); a.CloseTrail(); runner.Close() })
 	return b
 }
 
@@ -159,6 +168,47 @@ func TestSignOut(t *testing.T) {
 	}
 }
 
+// shelf keeps a trail, as a store does.
+type shelf struct {
+	mu   sync.Mutex
+	kept []resilience.Audit
+}
+
+func (s *shelf) Record(_ context.Context, a resilience.Audit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = append(s.kept, a)
+	return nil
+}
+
+func (s *shelf) Audits(_ context.Context, limit int) ([]resilience.Audit, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.kept)
+	slices.Reverse(all)
+	return all[:min(limit, len(all))], nil
+}
+
+// TestSignOutOutlivesTheProcess: a cookie that was kept is no good at the next process either, and others are.
+func TestSignOutOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	var trail shelf
+	before := newBenchOn(t, world, &trail)
+	cookie, csrf := before.signIn()
+	stays, _ := before.signIn()
+	if w := before.ask("POST", "/dashboard/sign-out", url.Values{"csrf": {csrf}}.Encode(), form, cookie); w.Code != 303 {
+		t.Fatal(w.Code)
+	}
+	before.admin.CloseTrail() // as at the end of a process
+	after := newBenchOn(t, world, &trail)
+	if w := after.ask("GET", "/dashboard/api/status", "", stays); w.Code != 200 {
+		t.Errorf("a session that nobody ended: %d", w.Code)
+	}
+	if w := after.ask("GET", "/dashboard/api/status", "", cookie); w.Code != 401 {
+		t.Errorf("a session that was signed out of: %d", w.Code)
+	}
+}
+
 // TestGuessesAreFew: the sixth wrong token in a row has to wait, and so has the right one.
 func TestGuessesAreFew(t *testing.T) {
 	t.Parallel()
@@ -170,7 +220,7 @@ func TestGuessesAreFew(t *testing.T) {
 		try(token) // costs nothing
 	}
 	for i := range 5 {
-		if w := try("wrong"); w.Code != 401 {
+		if w := try(fmt.Sprint("wrong", i)); w.Code != 401 {
 			t.Fatalf("guess %d: %d", i+1, w.Code)
 		}
 	}

@@ -20,6 +20,8 @@ const (
 	sessionTime = 12 * time.Hour
 	// maxRevoked bounds how many signed-out sessions are remembered.
 	maxRevoked = 10_000
+	// relearn is how often the trail is asked for sessions that ended elsewhere.
+	relearn = 15 * time.Second
 )
 
 // sessions makes and checks the values of sign-in cookies. A value is "expiry.id.mac": it is signed
@@ -27,9 +29,28 @@ const (
 // It is safe for concurrent use.
 type sessions struct {
 	mu sync.Mutex
-	// revoked are the ids of sessions that were signed out, with their expiry. They are forgotten by
-	// a restart: then only the browser's own forgetting of the cookie ends the session.
+	// revoked are the ids of sessions that were signed out, with their expiry.
 	revoked map[string]int64
+
+	// What was signed out before a restart, or at another gateway of a cluster, the trail knows.
+	learning sync.Mutex
+	learned  time.Time // when the trail was last asked
+	whole    bool      // it has told all that it will ever tell
+}
+
+// learn takes in the sessions that ended elsewhere, by what ended tells of them: those since a time, and whether there
+// may be more later. It asks at the first call, and then only as often as it must.
+func (s *sessions) learn(now time.Time, ended func(since time.Time) (all map[string]time.Time, more bool)) {
+	s.learning.Lock()
+	defer s.learning.Unlock()
+	if s.whole || !s.learned.IsZero() && now.Sub(s.learned) < relearn {
+		return
+	}
+	all, more := ended(now.Add(-sessionTime))
+	s.learned, s.whole = now, !more
+	for id, at := range all {
+		s.revoke(session{id: id, expires: at.Add(sessionTime)}, now)
+	}
 }
 
 // session is one sign-in.
@@ -76,12 +97,18 @@ func (s *sessions) check(token config.Secret, value string, now time.Time) (sess
 	if err != nil || now.Unix() >= expires {
 		return session{}, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, out := s.revoked[id]; out {
+	if s.over(id) {
 		return session{}, false
 	}
 	return session{id: id, expires: time.Unix(expires, 0), key: key}, true
+}
+
+// over reports whether a session was signed out.
+func (s *sessions) over(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, out := s.revoked[id]
+	return out
 }
 
 // revoke ends a session.

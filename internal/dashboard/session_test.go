@@ -64,6 +64,43 @@ func TestForgedSessions(t *testing.T) {
 	})
 }
 
+// TestSessionsLearn asks at once, again only after a while, and no more once it has been told everything.
+func TestSessionsLearn(t *testing.T) {
+	t.Parallel()
+	secret := config.NewSecret(token)
+	var s sessions
+	x, value := s.open(secret, noon)
+	asked := 0
+	tell := func(more bool, all map[string]time.Time) func(time.Time) (map[string]time.Time, bool) {
+		return func(since time.Time) (map[string]time.Time, bool) {
+			asked++
+			return all, more
+		}
+	}
+	for _, c := range []struct {
+		at    time.Duration
+		more  bool
+		ended bool
+		asked int
+		good  bool
+	}{
+		{0, true, false, 1, true},
+		{relearn - 1, false, true, 1, true},
+		{relearn, true, true, 2, false},
+		{2 * relearn, false, false, 3, false},
+		{time.Hour, false, true, 3, false},
+	} {
+		ended := map[string]time.Time{}
+		if c.ended {
+			ended[x.id] = noon
+		}
+		s.learn(noon.Add(c.at), tell(c.more, ended))
+		if _, good := s.check(secret, value, noon.Add(c.at)); good != c.good || asked != c.asked {
+			t.Errorf("after %v: asked %d times, the session is good: %v", c.at, asked, good)
+		}
+	}
+}
+
 func TestRevokedAreBounded(t *testing.T) {
 	t.Parallel()
 	var s sessions
@@ -79,40 +116,4 @@ func TestRevokedAreBounded(t *testing.T) {
 	if len(s.revoked) != maxRevoked {
 		t.Errorf("%d, although those that are over make room", len(s.revoked))
 	}
-}
-
-func TestLimiter(t *testing.T) {
-	t.Parallel()
-	var l limiter
-	now := noon
-	for range burstOne {
-		if w := l.take("192.0.2.1:1", now); w != 0 {
-			t.Fatal(w)
-		}
-	}
-	if w := l.take("192.0.2.1:2", now); w != pauseOne {
-		t.Errorf("wait %v, want %v", w, pauseOne)
-	}
-	if w := l.take("192.0.2.2:1", now); w != 0 {
-		t.Errorf("another address waits %v", w)
-	}
-	if w := l.take("192.0.2.1:2", now.Add(pauseOne)); w != 0 {
-		t.Errorf("after the pause it waits %v", w)
-	}
-	for i := range burstOne { // one network of one owner
-		l.take(fmt.Sprintf("[2001:db8::%d]:1", i), now)
-	}
-	if w := l.take("[2001:db8::ffff]:1", now); w == 0 {
-		t.Error("every address of a /64 has guesses of its own")
-	}
-	n := 0
-	for i := range 10_000 {
-		if l.take(fmt.Sprintf("10.0.%d.%d:1", i/256, i%256), now) == 0 {
-			n++
-		}
-	}
-	if n > burstAll || len(l.one) > maxAddresses {
-		t.Errorf("%d guesses from everywhere at once, %d addresses kept", n, len(l.one))
-	}
-	l.giveBack("192.0.2.1:2", now)
 }

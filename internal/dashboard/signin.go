@@ -71,25 +71,23 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 		render(w, http.StatusForbidden, "signin.html", shell{Problem: "The form came from another site. Sign in here."})
 		return
 	}
-	now := time.Now()
-	if wait := d.guesses.take(r.RemoteAddr, now); wait > 0 {
-		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
-		w.Header().Set("Retry-After", seconds)
-		render(w, http.StatusTooManyRequests, "signin.html", shell{Problem: "Too many wrong tokens. Try again in " + seconds + " seconds."})
-		return
-	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		render(w, http.StatusBadRequest, "signin.html", shell{Problem: "The form could not be read. Send it again."})
 		return
 	}
-	if !token.Matches(strings.TrimSpace(r.PostForm.Get("token"))) {
-		d.log.Warn("a wrong admin token was given at the dashboard", "peer", r.RemoteAddr)
+	right, wait := d.o.Admin.Guess(r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")))
+	if wait > 0 {
+		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
+		w.Header().Set("Retry-After", seconds)
+		render(w, http.StatusTooManyRequests, "signin.html", shell{Problem: "Too many wrong tokens. Try again in " + seconds + " seconds."})
+		return
+	}
+	if !right {
 		render(w, http.StatusUnauthorized, "signin.html", shell{Problem: "That is not the admin token of this gateway."})
 		return
 	}
-	d.guesses.giveBack(r.RemoteAddr, now)
-	x, value := d.sessions.open(token, now)
+	x, value := d.sessions.open(token, time.Now())
 	http.SetCookie(w, cookie(r, value, x.expires))
 	d.log.Info("an operator has signed in to the dashboard", "peer", r.RemoteAddr)
 	d.o.Admin.Note("dashboard", r.RemoteAddr, "sign_in", resilience.Key{}, "")
@@ -107,7 +105,7 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) {
 		}
 		d.sessions.revoke(*x, time.Now())
 		d.log.Info("an operator has signed out of the dashboard", "peer", r.RemoteAddr)
-		d.o.Admin.Note("dashboard", r.RemoteAddr, "sign_out", resilience.Key{}, "")
+		d.o.Admin.SignOut(r.RemoteAddr, x.id)
 	}
 	http.SetCookie(w, cookie(r, "", time.Unix(1, 0)))
 	http.Redirect(w, r, "/dashboard", http.StatusSeeOther)

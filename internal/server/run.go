@@ -23,6 +23,7 @@ func Run(ctx context.Context, o Options, started func(*Main)) error {
 	defer signal.Stop(reload)
 
 	m := New(o)
+	gatherStray(m.log)
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 1)
