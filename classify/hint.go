@@ -208,6 +208,9 @@ func (h *hints) read(a *answer) {
 	take(headerHint(header, "Retry-After-Ms", "", h.millis))
 	take(headerHint(header, "X-Ms-Retry-After-Ms", "", h.millis))
 	take(headerHint(header, "Retry-After", "", h.retryAfter))
+	for _, name := range [...]string{"X-Retry-After", "X-Ratelimit-Retry-After", "X-Rate-Limit-Retry-After"} {
+		take(headerHint(header, name, "", h.retryAfter))
+	}
 	take(headerHint(h.inner, "Retry-After-Ms", "body ", h.millis))
 	take(headerHint(h.inner, "Retry-After", "body ", h.retryAfter))
 	if !h.best.ok {

@@ -13,6 +13,9 @@ var months = [...]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug",
 // date without a zone is in the provider's.
 func parseDate(s string, now time.Time, zone *time.Location) (time.Time, int) {
 	i := skipSpace(s, 0)
+	if i < len(s) && s[i] == ':' {
+		i = skipSpace(s, i+1)
+	}
 	for _, f := range [...]string{"at ", "on ", "the "} {
 		if strings.HasPrefix(s[i:], f) {
 			i += len(f)
@@ -135,6 +138,10 @@ func (p *dateParser) monthName() (time.Month, int, bool) {
 // clock reads "07:41:44.5", "5:00 pm", "3pm". A bare number is no time.
 func (p *dateParser) clock() (h, m, s int, ok bool) {
 	save := p.i
+	if strings.HasPrefix(p.s[p.i:], "midnight") {
+		p.i += len("midnight")
+		return 0, 0, 0, true
+	}
 	h, ok = p.number(2)
 	if !ok || h > 24 {
 		p.i = save
@@ -188,7 +195,7 @@ func (p *dateParser) zoneName() *time.Location {
 	for _, z := range [...]struct {
 		name string
 		loc  string
-	}{{"utc", "UTC"}, {"gmt", "UTC"}, {"pst", "America/Los_Angeles"}, {"pdt", "America/Los_Angeles"}, {"pt", "America/Los_Angeles"}, {"est", "America/New_York"}, {"edt", "America/New_York"}, {"et", "America/New_York"}, {"beijing time", "Asia/Shanghai"}, {"北京时间", "Asia/Shanghai"}} {
+	}{{"utc", "UTC"}, {"gmt", "UTC"}, {"pst", "America/Los_Angeles"}, {"pdt", "America/Los_Angeles"}, {"pt", "America/Los_Angeles"}, {"pacific", "America/Los_Angeles"}, {"est", "America/New_York"}, {"edt", "America/New_York"}, {"et", "America/New_York"}, {"beijing time", "Asia/Shanghai"}, {"北京时间", "Asia/Shanghai"}} {
 		if strings.HasPrefix(rest, z.name) && (len(rest) == len(z.name) || !isWord(rest[len(z.name)])) {
 			p.i += len(z.name)
 			return location(z.loc)

@@ -144,6 +144,15 @@ func TestWaitsInWords(t *testing.T) {
 		{"limit reached, resets at 09:00 UTC", "", 23 * time.Hour},
 		{"Resets on Feb 3, 2026 at 5:00 pm", "", at("2026-02-03T17:00:00Z")},
 		{"available again on January 7th", "", 38 * time.Hour},
+		{"Limit resets at: 2026-01-05 10:01:00 UTC", "", time.Minute},
+		{"The quota resets at midnight UTC.", "", 14 * time.Hour},
+		{"resets at midnight Pacific time", "", 22 * time.Hour},
+		{"your quota is refreshed in 3 days 4 hours", "", 76 * time.Hour},
+		{"Intente de nuevo en 30 segundos.", "", 30 * time.Second},
+		{"Versuchen Sie es in 20 Sekunden erneut.", "", 20 * time.Second},
+		{"30秒後に再試行してください。", "", 30 * time.Second},
+		{"5 分钟后恢复", "", 5 * time.Minute},
+		{"20초 후에 다시 시도하세요.", "", 20 * time.Second},
 
 		// None of these states a wait.
 		{"Try again in a minute", "", 0},
@@ -157,6 +166,8 @@ func TestWaitsInWords(t *testing.T) {
 		{"retry after 3 failed attempts", "", 0},
 		{"retry in 3 places", "", 0},
 		{"limit 5 hours of audio", "", 0},
+		{"1秒あたり5回まで", "", 0},
+		{"每1分钟最多5次", "", 0},
 	} {
 		h := proseHint(tt.text, now, location(tt.zone))
 		if h.wait != tt.want || h.ok != (tt.want != 0) {

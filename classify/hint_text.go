@@ -9,9 +9,9 @@ import (
 // waitWords introduce a duration; what stands between them and the number is a few words at most.
 var waitWords = words(
 	"try again in", "try again after", "try again once", "tried again in", "retry in", "retry after", "retry again in", "retry again after", "retried in", "retried after", "again after",
-	"wait for", "wait at least", "please wait", "must wait", "wait", "reset after", "resets after", "reset in", "resets in", "will reset in", "renews in", "replenished in", "refreshes in", "refresh in",
+	"wait for", "wait at least", "please wait", "must wait", "wait", "reset after", "resets after", "reset in", "resets in", "will reset in", "renews in", "replenished in", "refreshes in", "refresh in", "refreshed in", "renewed in", "restored in", "replenishes in",
 	"available in", "available again in", "available after", "retry-after:", "retry_after:", "retry after:", "retry-after", "back in", "again in", "expires in", "cooldown of", "backoff for", "back off for",
-	"请在", "请于", "将于", "请等待", "等待", "请", "将在", "剩余", "再过", "après", "dans", "через", "in etwa", "あと",
+	"请在", "请于", "将于", "请等待", "等待", "请", "将在", "剩余", "再过", "après", "dans", "через", "in etwa", "erneut in", "es in", "nuevo en", "dentro de", "novamente em", "riprova tra", "あと",
 )
 
 // dateWords introduce a date or a time of day.
@@ -41,7 +41,7 @@ func proseHint(raw string, now time.Time, zone *time.Location) hint {
 		raw = raw[:maxText]
 	}
 	s := strings.ToLower(raw)
-	if !strings.ContainsAny(s, "0123456789") {
+	if !strings.ContainsAny(s, "0123456789") && !strings.Contains(s, "midnight") {
 		return hint{}
 	}
 	if h := afterBar(s, now); h.ok {
@@ -90,7 +90,29 @@ func proseHint(raw string, now time.Time, zone *time.Location) hint {
 			}
 		}
 	}
+	if !best.ok {
+		best = spokenAfter(s)
+	}
 	return best
+}
+
+// spokenAfter reads a duration that words after it call a wait, as Chinese, Japanese and Korean put
+// it: "30秒後に再試行", "20초 후".
+func spokenAfter(s string) hint {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' || i > 0 && (isWord(s[i-1]) || s[i-1] == '.') {
+			continue
+		}
+		d, n := parseSpoken(s[i:])
+		if n == 0 {
+			continue
+		}
+		rest := s[skipSpace(s, i+n):]
+		if strings.HasPrefix(rest, "後") || strings.HasPrefix(rest, "后") || strings.HasPrefix(rest, "후") {
+			return hint{wait: d, source: "text", given: s[i : i+n], prose: true, ok: true}
+		}
+	}
+	return hint{}
 }
 
 // afterBar reads "usage limit reached|1783695600".
@@ -120,9 +142,9 @@ var spokenUnits = [...]struct {
 	secs float64
 }{
 	{"milliseconds", 1e-3}, {"millisecond", 1e-3}, {"msec", 1e-3}, {"ms", 1e-3}, {"毫秒", 1e-3},
-	{"seconds", 1}, {"second", 1}, {"secs", 1}, {"sec", 1}, {"secondes", 1}, {"sekunden", 1}, {"секунд", 1}, {"秒钟", 1}, {"秒", 1}, {"초", 1},
-	{"minutes", 60}, {"minute", 60}, {"mins", 60}, {"min", 60}, {"minuten", 60}, {"минут", 60}, {"分钟", 60}, {"分", 60}, {"분", 60},
-	{"hours", 3600}, {"hour", 3600}, {"hrs", 3600}, {"hr", 3600}, {"stunden", 3600}, {"heures", 3600}, {"час", 3600}, {"个小时", 3600}, {"小时", 3600}, {"時間", 3600}, {"시간", 3600},
+	{"seconds", 1}, {"second", 1}, {"secs", 1}, {"sec", 1}, {"secondes", 1}, {"segundos", 1}, {"segundo", 1}, {"secondi", 1}, {"sekunden", 1}, {"секунд", 1}, {"秒钟", 1}, {"秒", 1}, {"초", 1},
+	{"minutes", 60}, {"minute", 60}, {"mins", 60}, {"min", 60}, {"minuten", 60}, {"minutos", 60}, {"minuti", 60}, {"минут", 60}, {"分钟", 60}, {"分", 60}, {"분", 60},
+	{"hours", 3600}, {"hour", 3600}, {"hrs", 3600}, {"hr", 3600}, {"stunden", 3600}, {"horas", 3600}, {"heures", 3600}, {"час", 3600}, {"个小时", 3600}, {"小时", 3600}, {"時間", 3600}, {"시간", 3600},
 	{"days", 86400}, {"day", 86400}, {"天", 86400}, {"日", 86400}, {"일", 86400}, {"weeks", 604800}, {"week", 604800}, {"周", 604800},
 	{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800},
 }

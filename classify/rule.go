@@ -90,6 +90,7 @@ const (
 	byRate             // model or connection: what the words name, else what the provider's limits are keyed by
 	byLoad             // model or provider: what the words name, else what the provider's capacity is shared by
 	byResource         // model where the words name one, else the rule's scope
+	byWork             // model where the words name one or behind a reseller, else the rule's scope
 	byFault            // model behind a reseller, else the rule's scope
 )
 

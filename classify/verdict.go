@@ -67,6 +67,10 @@ func refineScope(a *answer, r *compiled) resilience.Scope {
 		if model {
 			return resilience.ScopeModel
 		}
+	case byWork:
+		if model || a.has(isShared) || a.has(isRelayed) {
+			return resilience.ScopeModel
+		}
 	case byFault:
 		if a.traits.reseller || a.facts&isRelayed != 0 {
 			return resilience.ScopeModel

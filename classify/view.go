@@ -38,7 +38,7 @@ func (v *view) complete(n *node) {
 		v.known = true
 		v.content = v.content || r.val != ""
 	}
-	if c := d.get(n, "choices"); c != nil && c.kind == nArray {
+	if c := d.get(n, "choices"); c != nil && (c.kind == nArray || c.kind == nNull) {
 		v.known = true
 		if c.child == 0 {
 			v.a.set(isNoAnswer)
