@@ -35,8 +35,10 @@ func hasError(d *document, n *node) bool {
 	if v := d.path(n, "base_resp", "status_code"); v != nil && v.val != "0" && v.kind != nNull {
 		return true
 	}
-	if v := d.path(n, "response", "error"); truthy(v) && v.kind == nObject {
-		return true
+	for _, e := range [...]*node{d.path(n, "response", "error"), d.path(n, "Response", "Error"), d.get(n, "Error")} {
+		if truthy(e) && e.kind == nObject {
+			return true
+		}
 	}
 	if v := d.get(n, ":message-type"); v != nil && (v.val == "exception" || v.val == "error") {
 		return true
@@ -151,7 +153,7 @@ func (a *answer) collect(d *document, n *node, at string, depth int) {
 func (a *answer) member(d *document, n, m *node, at string, depth int) {
 	key := strings.ToLower(m.key)
 	switch key {
-	case "error", "errors", "err", "fault", "exception", "inner_error", "innererror", "cause", "base_resp", "baseresp", "payload", "response", "detail", "details", "data", "body":
+	case "error", "errors", "err", "error_details", "fault", "exception", "inner_error", "innererror", "cause", "base_resp", "baseresp", "payload", "response", "detail", "details", "data", "body":
 		switch {
 		case m.kind == nString:
 			if key == "error" || key == "err" || key == "exception" || key == "cause" {

@@ -13,7 +13,7 @@ var codeRules = []Rule{
 		Examples: ex(403, `{"__type":"InvalidSignatureException","message":"Signature expired: it is too old by now"}`)},
 	{ID: "code.billing", Code: []string{
 		"insufficient_quota", "*insufficient_balance*", "*insufficient_funds*", "*insufficient_credit*", "insufficient_user_quota", "*billing_not_active", "billing_hard_limit_reached", "billing_error", "billing_disabled", "billing_*required", "*credit_balance*", "*credits_exhausted", "*credits_expired", "no_credits", "out_of_credits",
-		"*spend_limit*", "*spending_limit*", "organization_usage_limit_exceeded", "*account_overdue*", "*overdue*", "arrearage*", "payment_required", "exceeded_current_quota_error", "*account_suspended*", "deactivated_workspace", "*subscription_expired", "subscription_required", "trial_expired", "*prepaid*", "pre_consume_token_quota_failed", "unpaid*", "*balance_not_enough*", "billing"},
+		"*spend_limit*", "*spending_limit*", "organization_usage_limit_exceeded", "*account_overdue*", "*overdue*", "arrearage*", "payment_required", "exceeded_current_quota_error", "*account_suspended*", "deactivated_workspace", "*subscription_expired", "subscription_required", "trial_expired", "*prepaid*", "pre_consume_token_quota_failed", "unpaid*", "*balance_not_enough*", "*not_enough_balance*", "*charge_resource*", "billing"},
 		Status: st("2xx", "4xx"), absent: isRelayed,
 		Scope: connection, Kind: billing, Why: "the wallet is empty, the bill unpaid or the spending cap reached",
 		Examples: ex(400, `{"error":{"code":"billing_hard_limit_reached","message":"No more this month"}}`)},
@@ -36,7 +36,7 @@ var codeRules = []Rule{
 		Examples: ex(400, `{"error":{"code":"model_decommissioned","message":"Take another one"}}`)},
 	{ID: "code.auth", Code: []string{
 		"invalid_api_key*", "api_key_invalid*", "invalid_key", "wrong_api_key", "incorrect_api_key", "missing_api_key", "no_api_key", "api_key_missing", "api_key_not_found", "api_key_expired", "api_key_disabled", "api_key_revoked", "api_key_*blocked", "*token_revoked", "*token_invalidated", "invalid_token", "invalid_access_token", "token_invalid", "*account_deactivated*", "*account_disabled*", "*account_banned*", "user_deactivated",
-		"authentication_error", "authentication_failed", "authentication_fails", "*invalid_authentication*", "unauthenticated", "unauthorized_client", "unrecognized_client", "invalid_client_token*", "invalid_credentials", "bad_credentials", "invalid_organization", "mismatched_organization", "invalid_project", "*missing_authentication*", "invalid_authorization*", "invalid_subscription_key", "auth_error", "invalid_user*", "invalid_grant", "incomplete_signature", "missing_authentication_token"},
+		"auth_failure*", "invalid_iam_token", "authentication_error", "authentication_failed", "authentication_fails", "*invalid_authentication*", "unauthenticated", "unauthorized_client", "unrecognized_client", "invalid_client_token*", "invalid_credentials", "bad_credentials", "invalid_organization", "mismatched_organization", "invalid_project", "*missing_authentication*", "invalid_authorization*", "invalid_subscription_key", "auth_error", "invalid_user*", "invalid_grant", "incomplete_signature", "missing_authentication_token"},
 		Not: []string{"does not have permission", "billing", "token expired", "token has expired", "token is expired", "not valid for this model"}, absent: isRelayed | isBare | isOpaque, Status: st("2xx", "400", "401", "403"),
 		Scope: connection, Kind: auth, Why: "the key is wrong, revoked or its account closed",
 		Examples: ex(401, `{"error":{"code":"invalid_api_key","message":"That key is no good"}}`)},
@@ -52,17 +52,23 @@ var codeRules = []Rule{
 	{ID: "code.overloaded", Code: []string{"*overloaded*", "*overload", "queue_exceeded", "queue_full", "model_capacity_exhausted", "*capacity_exceeded*", "*at_capacity*", "no_capacity", "model_not_ready*", "model_is_busy", "server_busy", "*too_busy", "no_available_*", "provider_unavailable", "engine_busy", "insufficient_capacity*", "resource_unavailable"},
 		by: byLoad, Scope: provider, Kind: overloaded, Why: "the upstream has no capacity: other keys of it would meet the same",
 		Examples: ex(429, `{"error":{"code":"engine_overloaded_error","message":"Busy"}}`)},
+	{ID: "code.account_quota", Code: []string{"user_daily*", "user_weekly*", "user_monthly*", "user_quota*", "account_daily*", "account_weekly*", "account_monthly*", "account_quota*", "organization_quota*"}, Status: st("2xx", "4xx"),
+		Scope: connection, Kind: quota, Why: "the code names the account whose allowance is used up, whatever models the words speak of",
+		Examples: ex(429, `{"error":{"code":"user_weekly_rate_limited","message":"Switch to another model"}}`)},
+	{ID: "code.account_rate", Code: []string{"user_*rate_limited", "user_global*", "account_rate*"}, Status: st("2xx", "4xx"),
+		Scope: connection, Kind: rateLimit, Why: "the code names the account as what is limited",
+		Examples: ex(429, `{"error":{"code":"user_global_rate_limited","message":"Wait before you ask this model again"}}`)},
 	{ID: "code.day_quota", Code: []string{"*perday*", "*daily*", "*_per_day", "*freetieronly*"}, Status: st("2xx", "4xx"),
 		by: byResource, Scope: connection, Kind: quota, Why: "a day's allowance is used up",
 		Examples: ex(429, `{"error":{"code":"daily_limit_exceeded","message":"Come back tomorrow"}}`)},
-	{ID: "code.quota", Code: []string{"usage_limit_reached", "usage_limit_exceeded", "*usage_limit*", "quota_exhausted", "subscription_quota*", "*free_usage_exhausted", "*weekly_limit*", "*monthly_limit*", "*limit_exhausted", "service_quota_exceeded", "*quota_limit_reached", "exceeded_budget", "budget_exceeded", "*plan_limit*", "session_limit*", "limitation"},
+	{ID: "code.quota", Code: []string{"usage_limit_reached", "usage_limit_exceeded", "*usage_limit*", "*quota_exhausted", "*quota_reached", "subscription_quota*", "*free_usage_exhausted", "*weekly_limit*", "*monthly_limit*", "*limit_exhausted", "service_quota_exceeded", "*quota_limit_reached", "exceeded_budget", "budget_exceeded", "*plan_limit*", "session_limit*", "limitation"},
 		Status: st("2xx", "4xx"), by: byResource, Scope: connection, Kind: quota, Why: "a window of hours, days or a month is used up and comes back by itself",
 		Examples: ex(429, `{"error":{"type":"usage_limit_reached","message":"That was it for this week"}}`)},
 }
 
 // faultRules read codes that say little more than a status would, after the words had their say.
 var faultRules = []Rule{
-	{ID: "code.rate_limit", Code: []string{"*rate_limit*", "*ratelimit*", "*too_many_requests*", "*throttl*", "rate_limited", "*requests_limit*", "*concurrency*", "*tpm*exceeded", "*rpm*exceeded", "requests", "tokens", "*quota_exceeded", "resource_exhausted", "qps_limit*"},
+	{ID: "code.rate_limit", Code: []string{"*rate_limit*", "*ratelimit*", "*too_many_requests*", "*throttl*", "rate_limited", "*request_limit*", "*requests_limit*", "*concurrency*", "*tpm*exceeded", "*rpm*exceeded", "requests", "tokens", "*quota_exceeded", "resource_exhausted", "qps_limit*"},
 		Status: st("2xx", "400", "402", "403", "408", "429", "503"), by: byRate, Scope: connection, Kind: rateLimit, Why: "too many requests or tokens for now",
 		Examples: ex(429, `{"error":{"type":"rate_limit_error","message":"Pace yourself"}}`)},
 	{ID: "code.permission", Status: st("2xx", "400", "401", "403"), Code: []string{"permission_error", "*permission_denied*", "permissions_error", "access_denied", "not_authorized", "insufficient_permissions", "access_forbidden", "insufficient_scope", "missing_scope", "authorization_failed"},

@@ -3,14 +3,14 @@ package classify
 // requestRules are about what this request asks for; they come before anything that would
 // punish a target, since a provider may use any status for them.
 var requestRules = []Rule{
-	{ID: "code.context_length", Code: []string{"context_length_exceeded", "*context_length*", "*context_window*", "exceed_context_size*", "tokens_limit_reached", "*prompt_too_long", "input_too_long", "max_context*", "context_overflow*", "*input_tokens_exceeded*", "request_too_long"},
+	{ID: "code.context_length", Code: []string{"context_length_exceeded", "*context_length*", "*context_window*", "exceed_context_size*", "tokens_limit_reached", "*prompt_too_long", "input_too_long", "*prompt_tokens_exceeded", "max_context*", "context_overflow*", "*input_tokens_exceeded*", "request_too_long"},
 		Scope: request, Kind: tooLong, Why: "the conversation is longer than the model's window",
 		Examples: ex(400, `{"error":{"code":"context_length_exceeded","message":"Shorten the conversation."}}`)},
 	{ID: "text.context_length", Text: []string{
 		"maximum context length", "max context length", "maximum context size", "context window", "context size", "context length", "context limit", "maximum prompt length", "maximum input length", "model token limit", "must have less than * tokens", "prompt is too long", "prompt too long", "prompt * too long", "input is too long", "input too long", "input * too long for",
-		"too many tokens: size limit", "too many input tokens", "input token count * exceed", "input tokens exceed", "tokens exceed * maximum", "range of input length", "longer than the maximum model length", "maximum model length",
+		"too many tokens: size limit", "too many input tokens", "prompt token count * exceed", "input token count is", "input token count * exceed", "input tokens exceed", "tokens exceed * maximum", "range of input length", "longer than the maximum model length", "maximum model length",
 		"at least 1, got -", "inputs tokens + ", "'' tokens +", "reduce the length of the messages", "reduce the length of your", "reduce your prompt", "exceeds the maximum number of tokens", "exceed the model's maximum", "exceeds the model's maximum",
-		"number of tokens * exceed * limit", "tokens * exceeds the * limit of this model", "too many tokens in", "number of tokens * cannot exceed", "number of tokens * must be below", "tokens数超", "トークン数が", "プロンプトが長", "入力が長", "프롬프트가 너무", "超长", "上下文长度", "上下文限制", "最大上下文", "输入长度超", "最大长度", "输入过长", "超过最大", "token数超", "コンテキスト", "컨텍스트"},
+		"number of tokens * exceed * limit", "tokens * exceeds the * limit of this model", "too many tokens in", "number of tokens * cannot exceed", "number of tokens * must be below", "tokens数超", "トークン数が", "プロンプトが長", "入力が長", "프롬프트가 너무", "超长", "上下文长度", "上下文限制", "最大上下文", "输入长度超", "最大长度", "输入过长", "超过最大", "token数超", "token数量超", "tokens数量超", "コンテキスト", "컨텍스트"},
 		Not:   []string{"per minute", "per day", "tpm", "rate limit", "beta is not", "credits", "not * available for * subscription"},
 		Scope: request, Kind: tooLong, Why: "the same, in words; providers send it with 400, 413, 422 and 500",
 		Examples: ex(500, `{"error":"this prompt needs 9000 tokens, more than the available context size"}`)},
@@ -23,7 +23,7 @@ var requestRules = []Rule{
 	{ID: "text.too_large", Status: st("400", "413", "422", "2xx"), Text: []string{"request entity too large", "payload too large", "body too large", "body is too large", "exceeds the maximum size", "request size exceeds", "exceeds the maximum allowed size", "maximum request size", "request body * exceeds"},
 		Scope: request, Kind: tooLarge, Why: "the same, in words",
 		Examples: ex(400, `{"message":"The request body exceeds the maximum size of 4 MB."}`)},
-	{ID: "code.content_policy", Code: []string{"content_filter*", "content_policy*", "*content_filtered", "invalid_prompt", "*data_inspection_failed", "moderation*", "content_blocked", "*sensitive_content*", "responsible_ai*", "*content_violation*", "prohibited_content", "safety", "safety_*", "blocked_content", "guardrail*", "cyber_policy*", "bio_policy*", "unsafe_content", "image_safety", "*policy_violation", "blocklist", "content_moderation*"},
+	{ID: "code.content_policy", Code: []string{"content_filter*", "content_policy*", "*content_filtered", "invalid_prompt", "*data_inspection_failed", "moderation*", "content_blocked", "*sensitive_content*", "*sensitive_words*", "*censor*", "responsible_ai*", "*content_violation*", "prohibited_content", "safety", "safety_*", "blocked_content", "guardrail*", "cyber_policy*", "bio_policy*", "unsafe_content", "image_safety", "*policy_violation", "blocklist", "content_moderation*"},
 		Scope: request, Kind: content, Why: "a filter refused the prompt or the output; another provider may not",
 		Examples: ex(400, `{"error":{"code":"content_filter","message":"Refused."}}`)},
 	{ID: "text.content_policy", Status: st("2xx", "400", "403", "422", "451", "498", "500"), Text: []string{
