@@ -36,7 +36,7 @@ var codeRules = []Rule{
 		Examples: ex(400, `{"error":{"code":"model_decommissioned","message":"Take another one"}}`)},
 	{ID: "code.auth", Code: []string{
 		"invalid_api_key*", "api_key_invalid*", "invalid_key", "wrong_api_key", "incorrect_api_key", "missing_api_key", "no_api_key", "api_key_missing", "api_key_not_found", "api_key_expired", "api_key_disabled", "api_key_revoked", "api_key_*blocked", "*token_revoked", "*token_invalidated", "invalid_token", "invalid_access_token", "token_invalid", "*account_deactivated*", "*account_disabled*", "*account_banned*", "user_deactivated",
-		"auth_failure*", "invalid_iam_token", "authentication_error", "authentication_failed", "authentication_fails", "*invalid_authentication*", "unauthenticated", "unauthorized_client", "unrecognized_client", "invalid_client_token*", "invalid_credentials", "bad_credentials", "invalid_organization", "mismatched_organization", "invalid_project", "*missing_authentication*", "invalid_authorization*", "invalid_subscription_key", "auth_error", "invalid_user*", "invalid_grant", "incomplete_signature", "missing_authentication_token"},
+		"auth_failure*", "invalid_iam_token", "authentication_error", "authentication_failed", "authentication_fails", "*invalid_authentication*", "unauthenticated", "unauthorized_client", "unrecognized_client", "invalid_client_token*", "invalid_credentials", "bad_credentials", "invalid_organization", "invalid_issuer", "mismatched_organization", "invalid_project", "*missing_authentication*", "invalid_authorization*", "invalid_subscription_key", "auth_error", "invalid_user*", "invalid_grant", "incomplete_signature", "missing_authentication_token"},
 		Not: []string{"does not have permission", "billing", "token expired", "token has expired", "token is expired", "not valid for this model"}, absent: isRelayed | isBare | isOpaque, Status: st("2xx", "400", "401", "403"),
 		Scope: connection, Kind: auth, Why: "the key is wrong, revoked or its account closed",
 		Examples: ex(401, `{"error":{"code":"invalid_api_key","message":"That key is no good"}}`)},
@@ -61,7 +61,7 @@ var codeRules = []Rule{
 	{ID: "code.day_quota", Code: []string{"*perday*", "*daily*", "*_per_day", "*freetieronly*"}, Status: st("2xx", "4xx"),
 		by: byResource, Scope: connection, Kind: quota, Why: "a day's allowance is used up",
 		Examples: ex(429, `{"error":{"code":"daily_limit_exceeded","message":"Come back tomorrow"}}`)},
-	{ID: "code.quota", Code: []string{"usage_limit_reached", "usage_limit_exceeded", "*usage_limit*", "*quota_exhausted", "*quota_reached", "subscription_quota*", "*free_usage_exhausted", "*weekly_limit*", "*monthly_limit*", "*limit_exhausted", "service_quota_exceeded", "*quota_limit_reached", "exceeded_budget", "budget_exceeded", "*plan_limit*", "session_limit*", "limitation"},
+	{ID: "code.quota", Code: []string{"usage_limit_reached", "usage_limit_exceeded", "*usage_limit*", "*quota_exhausted", "*quota_reached", "subscription_quota*", "*free_usage_exhausted", "*weekly_limit*", "*monthly_limit*", "monthly_*", "*limit_exhausted", "service_quota_exceeded", "*quota_limit_reached", "exceeded_budget", "budget_exceeded", "*plan_limit*", "session_limit*", "limitation"},
 		Status: st("2xx", "4xx"), by: byResource, Scope: connection, Kind: quota, Why: "a window of hours, days or a month is used up and comes back by itself",
 		Examples: ex(429, `{"error":{"type":"usage_limit_reached","message":"That was it for this week"}}`)},
 }

@@ -20,7 +20,7 @@ var requestRules = []Rule{
 	{ID: "code.too_large", Code: []string{"request_too_large", "payload_too_large", "request_entity_too_large", "string_above_max_length", "array_above_max_length", "body_too_large", "content_too_large", "request_body_too_large", "image_too_large", "file_too_large"},
 		Scope: request, Kind: tooLarge, Why: "the body is larger than this upstream takes",
 		Examples: ex(400, `{"error":{"code":"string_above_max_length","message":"A field is too long."}}`)},
-	{ID: "text.too_large", Status: st("400", "413", "422", "2xx"), Text: []string{"request entity too large", "payload too large", "body too large", "body is too large", "exceeds the maximum size", "request size exceeds", "exceeds the maximum allowed size", "maximum request size", "request body * exceeds"},
+	{ID: "text.too_large", Status: st("400", "413", "422", "2xx"), Text: []string{"request entity too large", "payload too large", "body too large", "body is too large", "exceeds the maximum size", "request size exceeds", "payload size exceeds", "exceeds the maximum allowed size", "maximum request size", "request body * exceeds"},
 		Scope: request, Kind: tooLarge, Why: "the same, in words",
 		Examples: ex(400, `{"message":"The request body exceeds the maximum size of 4 MB."}`)},
 	{ID: "code.content_policy", Code: []string{"content_filter*", "content_policy*", "*content_filtered", "invalid_prompt", "*data_inspection_failed", "moderation*", "content_blocked", "*sensitive_content*", "*sensitive_words*", "*censor*", "responsible_ai*", "*content_violation*", "prohibited_content", "safety", "safety_*", "blocked_content", "guardrail*", "cyber_policy*", "bio_policy*", "unsafe_content", "image_safety", "*policy_violation", "blocklist", "content_moderation*"},

@@ -55,7 +55,7 @@ var judged = st("2xx", "401-403", "405-421", "423-499")
 // wordRules read the envelope's words. The order counts: what a person must settle, then what
 // is missing, then capacity, then quotas, then rates.
 var wordRules = []Rule{
-	{ID: "text.region", Status: st("2xx", "400", "403", "451"), Text: []string{"user location is not supported", "region, or territory", "not available in your country", "not available in your region", "not supported in your country", "not supported in your region", "unsupported region", "unsupported country", "country is not supported", "region is not supported", "your region is not", "your country is not", "geographic region", "geographic location", "所在地区"},
+	{ID: "text.region", Status: st("2xx", "400", "403", "451"), Text: []string{"user location is not supported", "region, or territory", "not available in your country", "not available in your region", "not supported in your country", "not supported in your region", "unsupported region", "unsupported country", "unsupported countries", "supported countries", "country is not supported", "region is not supported", "your region is not", "your country is not", "geographic region", "geographic location", "所在地区"},
 		Scope: provider, Kind: permission, Why: "the address that requests leave from is in an unsupported country: every key fails",
 		Examples: ex(400, `{"error":{"message":"The service is not available in your country."}}`)},
 	{ID: "text.not_billing", Status: st("429"), Text: []string{"rate limit reached for", "rate limit specific to", "limit reached for * per min", "per min (", "requests per second", "requests per minute limit", "tokens per minute limit", "rate limit exceeded: * per-min", "request rate", "request was rejected due to rate limiting", "rate limited due to"},
@@ -123,7 +123,7 @@ var wordRules = []Rule{
 	{ID: "text.refused_permission", Status: faulted, Text: []string{"is not authorized to perform", "only authorized for use with", "not allowed for this organization", "has not been used in project", "permission denied on resource", "your ip address"},
 		absent: isRelayed, Scope: connection, Kind: permission, Why: "the key's role or project, under the status of a bad request",
 		Examples: ex(400, `{"error":{"message":"This role is not authorized to perform that."}}`)},
-	{ID: "text.permission", Status: st("2xx", "401", "403"), Text: []string{"does not have permission", "don't have permission", "do not have permission", "lacks the required", "is not authorized to perform", "only authorized for use with", "not authorized for this", "permission '' denied", "permission denied on", "permission * denied on resource", "has not been used in project", "are blocked", "not allowed for this organization", "not allowed to access", "ip address is not authorized", "ip address * not allowed", "not enabled for this", "permission is required", "sufficient permissions", "is not authorized to access", "virtual network", "firewall rules", "无权限", "没有权限"},
+	{ID: "text.permission", Status: st("2xx", "401", "403"), Text: []string{"does not have permission", "don't have permission", "do not have permission", "lacks the required", "is not authorized to perform", "only authorized for use with", "not authorized for this", "permission '' denied", "permission denied on", "permission * denied on resource", "has not been used in project", "are blocked", "not allowed for this organization", "not allowed to access", "ip address is not authorized", "ip address * not allowed", "not enabled for this", "permission is required", "sufficient permissions", "is not authorized to access", "virtual network", "firewall rules", "authentication is disabled", "access is disabled", "无权限", "没有权限"},
 		absent: isRelayed, Scope: connection, Kind: permission, Why: "the key's role, project or address list does not allow the call",
 		Examples: ex(403, `{"error":{"message":"The principal lacks the required role"}}`)},
 	{ID: "text.fair_use", Status: st("429", "403"), Text: []string{"fair usage policy", "fair use policy", "to restore access", "suspicious activity"},
@@ -132,10 +132,10 @@ var wordRules = []Rule{
 	{ID: "text.paused", Status: st("429", "403"), Text: []string{"set inference limit", "model service has been paused", "usage limit you set", "limit you have set"}, Certain: true,
 		Scope: model, Kind: quota, Why: "a limit that the owner set pauses the model until it is raised",
 		Examples: ex(429, `{"error":{"message":"The set inference limit is reached and the model service has been paused."}}`)},
-	{ID: "text.loading", Status: st("2xx", "429", "5xx"), Text: []string{"currently loading", "loading model", "model is loading", "model loading", "not ready to serve", "warming up", "starting up", "model is starting", "model is cold", "cold start", "正在加载"},
+	{ID: "text.loading", Status: st("2xx", "429", "5xx"), Text: []string{"currently loading", "loading model", "model is loading", "model loading", "not ready to serve", "warming up", "starting up", "model is starting", "model is cold", "cold start", "正在加载"}, Not: []string{"loading failed", "failed to load"},
 		Scope: model, Kind: overloaded, Why: "the model is being loaded",
 		Examples: ex(503, `{"error":"The model is currently loading"}`)},
-	{ID: "text.no_memory", Text: []string{"requires more system memory", "out of memory", "cuda error", "insufficient memory", "not enough memory"}, Status: st("400", "424", "5xx"),
+	{ID: "text.no_memory", Text: []string{"requires more system memory", "out of memory", "outofmemory", "cuda error", "insufficient memory", "not enough memory"}, Status: st("400", "424", "5xx"),
 		Scope: model, Kind: serverError, same: sameNo, Why: "the model does not fit into the machine's memory",
 		Examples: ex(500, `{"error":"the model requires more system memory than there is"}`)},
 	{ID: "text.unloaded", Text: []string{"model unloaded", "model was unloaded", "model is not loaded", "model not loaded"}, Status: st("2xx", "400", "404", "409", "5xx"),

@@ -153,7 +153,7 @@ func (v *view) choice(c *node) {
 	}
 	f := d.get(c, "finish_reason")
 	v.reason(f)
-	if f != nil && f.val == "error" {
+	if f != nil && isFailure(f.val) {
 		v.bad = true
 		v.a.set(isErrFinish)
 	}
@@ -175,6 +175,15 @@ func (v *view) part(m *node) {
 			return
 		}
 	}
+}
+
+// isFailure reports whether a finish reason says that the service gave up.
+func isFailure(reason string) bool {
+	switch strings.ToLower(reason) {
+	case "error", "network_error", "insufficient_system_resource", "abort":
+		return true
+	}
+	return false
 }
 
 func (v *view) blocks(c *node) {
