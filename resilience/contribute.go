@@ -24,7 +24,7 @@ func (e *Engine) sendLoop(life context.Context) {
 		}
 		wait := time.Duration(0)
 		for more := true; more; {
-			ctx, cancel := context.WithTimeout(life, callTimeout)
+			ctx, cancel := e.bounded(life)
 			var sent bool
 			sent, more, _ = e.contribute(ctx, life, false)
 			cancel()

@@ -2,6 +2,7 @@ package resilience_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"omniroute/resilience"
@@ -87,4 +88,27 @@ func TestSyncSharesLikeTheBackground(t *testing.T) {
 	if admitted != 1 {
 		t.Errorf("%d probes are in flight, want one", admitted)
 	}
+}
+
+// However long the store takes by the machine's clock, Sync waits for it: the clock of who drives the engine is another.
+func TestSyncIsBoundByItsCallerAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var a *driven
+		hub := memory.NewHub(func() time.Time { return a.now })
+		a = &driven{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		store := hub.Node("a")
+		store.Slow(time.Minute)
+		a = drive(t, store)
+		a.RecordFailure(key, err429)
+		a.sync(t)
+		a.now = a.now.Add(2 * time.Second)
+		if _, err := a.Target(key).Acquire(); err == nil {
+			t.Fatal("it probes without a right")
+		}
+		a.sync(t)
+		if _, err := a.Target(key).Acquire(); err != nil {
+			t.Errorf("it asked for the right and did not get it: %v", err)
+		}
+	})
 }

@@ -295,7 +295,7 @@ func (e *Engine) lease(life context.Context, ids []RecordID) {
 	}
 	e.mu.Unlock()
 
-	ctx, cancel := context.WithTimeout(life, callTimeout)
+	ctx, cancel := e.bounded(life)
 	grant, err := s.store.Lease(ctx, ids, d)
 	cancel()
 

@@ -188,10 +188,21 @@ func (e *Engine) upTo(d time.Duration) time.Duration {
 	return time.Duration(e.opts.Random() * float64(d))
 }
 
+// bounded is the context of one call of the store by a loop. Who calls Sync instead drives the engine on a clock of
+// their own, of which no timer knows: their context alone bounds it.
+func (e *Engine) bounded(life context.Context) (context.Context, context.CancelFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.persist.running {
+		return context.WithCancel(life)
+	}
+	return context.WithTimeout(life, callTimeout)
+}
+
 // beat says that this node lives and, where it has missed something, catches up.
 func (e *Engine) beat(life context.Context) {
 	s := e.share
-	ctx, cancel := context.WithTimeout(life, callTimeout)
+	ctx, cancel := e.bounded(life)
 	defer cancel()
 	e.mu.Lock()
 	asked, was, missed := e.now(), s.revision, s.missed
@@ -246,7 +257,7 @@ func (e *Engine) catchUp(life context.Context, since int64) error {
 	stored := map[RecordID]View{}
 	at := since
 	for {
-		ctx, cancel := context.WithTimeout(life, callTimeout)
+		ctx, cancel := e.bounded(life)
 		page, err := s.store.Changes(ctx, at)
 		cancel()
 		if err != nil {
