@@ -52,8 +52,9 @@ func (c *PipeConn) Close() error {
 		c.mu.Lock()
 		reset := c.linger == 0
 		c.mu.Unlock()
-		c.out.endWriting(reset)
+		// In this order: what the other side says once it has noticed is not read any more.
 		c.in.endReading()
+		c.out.endWriting(reset)
 	})
 	return nil
 }

@@ -88,6 +88,44 @@ func TestPipeEnds(t *testing.T) {
 	}
 }
 
+// Who has noticed that the other side closed can tell it nothing any more.
+func TestPipeIsClosedAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		l := lab.Pipe()
+		c, err := l.DialContext(t.Context(), "tcp", "anywhere:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed := make(chan struct{})
+		for range 4 { // so that the close has to wait for its turn
+			go func() {
+				for {
+					select {
+					case <-closed:
+						return
+					default:
+						c.SetReadDeadline(time.Time{})
+					}
+				}
+			}()
+		}
+		go func() { c.Close(); close(closed) }()
+		if _, err := s.Read(make([]byte, 1)); err != io.EOF {
+			t.Fatal(err)
+		}
+		if _, err := s.Write([]byte("late")); !errors.Is(err, syscall.EPIPE) {
+			t.Fatalf("what was written after the end: %v", err)
+		}
+		<-closed
+		l.Close()
+	}
+}
+
 func TestPipeDeadlines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
