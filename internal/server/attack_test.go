@@ -145,7 +145,7 @@ func raw(t *testing.T, g *gate, text string) string {
 	if _, err := io.WriteString(c, text+farewell); err != nil {
 		return "" // it was closed at once, which is an answer too
 	}
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(patience))
 	answer, err := io.ReadAll(c)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the gateway neither answers nor closes: %.300q", text)
@@ -435,7 +435,7 @@ func TestLogsCannotBeForged(t *testing.T) {
 		if format == "json" {
 			handler, begins = slog.NewJSONHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}), `{"time":`
 		}
-		g.Main = New(Options{Source: Find(g.file), Logger: slog.New(handler)})
+		g.Main = New(Options{Source: Find(g.file), Logger: slog.New(handler), times: patient})
 		if err := g.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

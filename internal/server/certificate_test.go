@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"omniroute/internal/admin"
 	"omniroute/internal/certtest"
@@ -18,7 +17,7 @@ import (
 
 // overTLS trusts the certificates that it is told of, and opens a connection for every request if fresh is set.
 func overTLS(roots *x509.CertPool, fresh bool) *http.Client {
-	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+	return &http.Client{Timeout: patience, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "gateway.example", MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, DisableKeepAlives: fresh,
 	}}
 }

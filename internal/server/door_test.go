@@ -17,13 +17,21 @@ import (
 )
 
 // doorway serves a handler behind a door with room for three connections, until the test ends. What the door logs is told.
-func doorway(t *testing.T, config *tls.Config, told io.Writer, handler http.HandlerFunc) (address string) {
+// For each request that is over, and known to be so at the door, there is a token in rested.
+func doorway(t *testing.T, config *tls.Config, told io.Writer, handler http.HandlerFunc) (address string, rested chan struct{}) {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := newDoor(l, 3, slog.New(slog.NewTextHandler(told, nil)))
-	srv := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), ConnState: d.state, TLSConfig: config} //nolint:gosec // the test's own clients
+	srv := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: config} //nolint:gosec // the test's own clients
+	rested = make(chan struct{}, 100)
+	srv.ConnState = func(c net.Conn, s http.ConnState) {
+		d.state(c, s)
+		if s == http.StateIdle {
+			rested <- struct{}{}
+		}
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -37,7 +45,7 @@ func doorway(t *testing.T, config *tls.Config, told io.Writer, handler http.Hand
 		srv.Close()
 		<-ended
 	})
-	return l.Addr().String()
+	return l.Addr().String(), rested
 }
 
 func dialDoor(t *testing.T, address string) net.Conn {
@@ -70,19 +78,21 @@ func ask(t *testing.T, c net.Conn, path string) string {
 // and one that is used is not closed.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
-	address := doorway(t, nil, io.Discard, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) })
+	address, rested := doorway(t, nil, io.Discard, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) })
 	silent, used, lately := dialDoor(t, address), dialDoor(t, address), dialDoor(t, address)
-	if a, b := ask(t, lately, "/1"), ask(t, used, "/2"); a != "/1" || b != "/2" {
-		t.Fatal(a, b)
+	echoed := func(c net.Conn, path string) {
+		t.Helper()
+		if got := ask(t, c, path); got != path {
+			t.Fatalf("%q", got)
+		}
+		<-rested // a client has its answer before the connection counts as idle
 	}
+	echoed(lately, "/1")
+	echoed(used, "/2")
 	// the silent one is the longest without a request now
 	for i := range 20 {
-		if got := ask(t, dialDoor(t, address), "/new"); got != "/new" {
-			t.Fatalf("%q", got)
-		}
-		if got := ask(t, used, fmt.Sprint("/again/", i)); got != fmt.Sprint("/again/", i) {
-			t.Fatalf("%q", got)
-		}
+		echoed(dialDoor(t, address), "/new")
+		echoed(used, fmt.Sprint("/again/", i))
 	}
 	for name, c := range map[string]net.Conn{"that never asked": silent, "that asked long ago": lately} {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
@@ -95,7 +105,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 func TestBusyConnectionsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	begun, end, full := make(chan struct{}), make(chan struct{}), make(signals, 1)
-	address := doorway(t, nil, full, func(w http.ResponseWriter, r *http.Request) {
+	address, _ := doorway(t, nil, full, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
 			begun <- struct{}{}
 			<-end
@@ -142,7 +152,7 @@ func TestDoorBehindTLS(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(certificate)
-	address := doorway(t, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, io.Discard, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) })
+	address, _ := doorway(t, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, io.Discard, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) })
 	for i, protocols := range []string{"h2", "http/1.1", "h2", "http/1.1", "h2", "h2"} {
 		client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: protocols == "h2", TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "gateway.example"}}} //nolint:gosec // the test's own server
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://"+address, nil)

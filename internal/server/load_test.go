@@ -144,7 +144,7 @@ func TestTermWithManyStreams(t *testing.T) {
 		o.Text = func(lab.Prompt) string { return strings.Repeat("word ", 40) }
 		o.Script = []lab.Phase{{Match: lab.OnModel("endless"), Fault: lab.SlowContent(time.Hour)}}
 	})
-	g := spawn(t, t.TempDir(), yaml(base, "shutdown_grace: 4s\n"))
+	g := spawn(t, t.TempDir(), yaml(base, "shutdown_grace: 20s\n"))
 	streams := map[string][]*stream{}
 	for range half {
 		for _, model := range []string{"acme/endless", "acme/large"} {

@@ -37,8 +37,25 @@ type Options struct {
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
 
-	// Limits of clients' connections that tests shorten.
-	headerTime, idleTime time.Duration
+	// What the program waits for in real time: usual, unless a test waits for less or is on a slow machine.
+	times times
+}
+
+// times are the program's limits of real time.
+type times struct {
+	// header and idle are the listener's. There is none for a whole request: streams are long.
+	header, idle time.Duration
+	// cut is how long requests that were cut may take to notice; lastWords is how much of it clients
+	// have to take the error that tells them.
+	cut, lastWords time.Duration
+	// flush is how long the last changes may take to be written, alert how long alerts and traces
+	// that wait may take to be delivered.
+	flush, alert time.Duration
+}
+
+var usual = times{
+	header: 10 * time.Second, idle: 2 * time.Minute, cut: 3 * time.Second, lastWords: time.Second,
+	flush: 5 * time.Second, alert: 3 * time.Second,
 }
 
 // Main is a gateway. Start it once, stop it once; every other method may be called at any time in
@@ -86,16 +103,11 @@ func New(o Options) *Main {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.headerTime, o.idleTime = cmp.Or(o.headerTime, headerTime), cmp.Or(o.idleTime, idleTime)
+	o.times = cmp.Or(o.times, usual)
 	return &Main{o: o, log: o.Logger, unknown: classify.NewSamples(0), loaded: make(chan struct{}), served: make(chan struct{})}
 }
 
-const (
-	// Limits of the listener. There is none for a whole request: streams are long.
-	headerTime     = 10 * time.Second
-	idleTime       = 2 * time.Minute
-	maxHeaderBytes = 64 << 10
-)
+const maxHeaderBytes = 64 << 10
 
 // Start loads the configuration and the state, and returns when requests are answered. After an
 // error nothing is left behind.
@@ -237,7 +249,7 @@ func (m *Main) serve() {
 	m.cut = cut
 	m.http = &http.Server{
 		Handler: m, BaseContext: func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: m.o.headerTime, IdleTimeout: m.o.idleTime, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: m.o.times.header, IdleTimeout: m.o.times.idle, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(handshakes{m.log}, "", 0),
 	}
 	d := newDoor(m.listener, roomFor(openFiles()), m.log)

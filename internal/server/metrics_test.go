@@ -26,7 +26,7 @@ func TestMetricsAreServed(t *testing.T) {
 		}
 	}
 	write("acme")
-	m := New(Options{Source: Find(file), Version: "v1", Logger: slog.New(slog.DiscardHandler)})
+	m := New(Options{Source: Find(file), Version: "v1", Logger: slog.New(slog.DiscardHandler), times: patient})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestMetricsAreServed(t *testing.T) {
 // where clients are any more, and it can be read until the last request has ended.
 func TestMetricsApart(t *testing.T) {
 	t.Parallel()
-	_, base := upstream(t, slow)
+	base, end := held(t)
 	g := start(t, t.TempDir(), "metrics_listen: 127.0.0.1:0\n"+yaml(base, ""))
 	s := g.open("chat")
 	at := g.MetricsURL()
@@ -99,6 +99,7 @@ func TestMetricsApart(t *testing.T) {
 	if status, _ := fetch(t, at+"/metrics"); status != http.StatusOK {
 		t.Errorf("while it drains: %d", status)
 	}
+	end()
 	if whole, err := s.rest(); !whole || err != nil {
 		t.Errorf("the stream was cut: %v %v", whole, err)
 	}

@@ -38,7 +38,7 @@ func serveScrapes(at config.Address, loaded <-chan struct{}, metrics func() *tel
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", show)
 	s := &scrapes{listener: l, served: make(chan struct{}), http: &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		Handler: mux, ReadHeaderTimeout: usual.header, ReadTimeout: usual.header, IdleTimeout: usual.idle, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}
 	go func() {

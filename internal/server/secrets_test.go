@@ -96,11 +96,11 @@ store: sqlite:state.db
 record: {file: outcomes.jsonl}
 providers:
   parrot: {base_url: %q, connections: [{id: main, api_key: %q}], headers: {x-team: %q}, models: [m]}
-  faulty: {base_url: %q, connections: [{id: spare, api_key: %q}]}
+  faulty: {base_url: %q, connections: [{id: spare, api_key: %q}], first_token_timeout: 150ms, answer_timeout: 150ms}
   behind: {base_url: "http://127.0.0.1:1/v1", proxy: "http://user:%s@127.0.0.1:1", connections: [{id: main, api_key: %[8]q}], models: [b]}
-relay: {max_wait: 0s, patience: 0s, first_token_timeout: 150ms, answer_timeout: 150ms, idle_timeout: 150ms, max_attempts: 2}
+relay: {max_wait: 0s, patience: 0s, idle_timeout: 900ms, max_attempts: 2}
 `, clientKey, token, hook.URL+"/"+hookSecret, signSecret, spans.URL, spanSecret, echo.URL+"/v1", key1, headerSecret, s.BaseURL(), key2, proxySecret))
-	g.Main = New(Options{Source: Find(g.file), Logger: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	g.Main = New(Options{Source: Find(g.file), Logger: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), times: patient})
 	if err := g.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -5,20 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"omniroute/internal/relay"
-)
-
-const (
-	// cutTime is how long requests that were cut may take to notice; lastWords is how much of it
-	// clients have to take the error that tells them; flushTime is how long the last changes may
-	// take to be written.
-	cutTime   = 3 * time.Second
-	lastWords = time.Second
-	flushTime = 5 * time.Second
-	// alertTime is how long alerts and traces that wait may take to be delivered.
-	alertTime = 3 * time.Second
 )
 
 // CutError says that requests were still running when the time to finish was over.
@@ -88,14 +76,14 @@ func (m *Main) stop(ctx context.Context) (cut int, err error) {
 // answers which are complete may still get out of the door.
 func (m *Main) abandon(polite bool) error {
 	var errs []error
-	ctx, cancel := context.WithTimeout(context.Background(), cutTime)
+	ctx, cancel := context.WithTimeout(context.Background(), m.o.times.cut)
 	defer cancel()
 	if polite {
 		_ = m.http.Shutdown(ctx)
 	}
 	m.cut(relay.ErrShuttingDown)
 	if !polite {
-		last, cancel := context.WithTimeout(ctx, lastWords)
+		last, cancel := context.WithTimeout(ctx, m.o.times.lastWords)
 		_ = m.http.Shutdown(last) // who does not read is cut below
 		cancel()
 	}
@@ -134,7 +122,7 @@ func (m *Main) abandon(polite bool) error {
 		m.dashboard.Close()
 	}
 	if m.engine != nil {
-		flush, cancel := context.WithTimeout(context.Background(), flushTime)
+		flush, cancel := context.WithTimeout(context.Background(), m.o.times.flush)
 		defer cancel()
 		errs = append(errs, m.engine.Stop(flush))
 	}
@@ -142,7 +130,7 @@ func (m *Main) abandon(polite bool) error {
 		errs = append(errs, m.store.Close())
 	}
 	if m.alerts != nil { // the last, since other people's servers are waited for
-		told, cancel := context.WithTimeout(context.Background(), alertTime)
+		told, cancel := context.WithTimeout(context.Background(), m.o.times.alert)
 		defer cancel()
 		var both sync.WaitGroup
 		both.Go(func() { m.traces.Stop(told) })

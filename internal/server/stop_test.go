@@ -22,7 +22,7 @@ func requestWithCancel() (*http.Request, context.CancelFunc) {
 // TestDrain stops a gateway in the middle of a stream: nobody new is taken in, the stream ends well.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	_, base := upstream(t, slow)
+	base, end := held(t)
 	g := start(t, t.TempDir(), yaml(base, ""))
 	s := g.open("chat")
 	events, err := g.request("GET", "/admin/v1/events", "")
@@ -45,6 +45,7 @@ func TestDrain(t *testing.T) {
 	if err := g.Reload(); err == nil {
 		t.Error("it reloads while it stops")
 	}
+	end()
 	if whole, err := s.rest(); !whole || err != nil {
 		t.Errorf("the stream was cut: %v %v", whole, err)
 	}
@@ -83,7 +84,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("the upstream is blamed: %+v", p)
 		}
 	}
-	soon, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	soon, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := p.Await(soon, 1, 0); err != nil {
 		t.Errorf("the upstream call goes on: %v", err)
@@ -101,7 +102,7 @@ func TestCutBeforeAnAnswer(t *testing.T) {
 		code, text := g.chat("chat")
 		answered <- fmt.Sprint(code, " ", text)
 	}()
-	soon, done := context.WithTimeout(context.Background(), 5*time.Second)
+	soon, done := context.WithTimeout(context.Background(), patience)
 	defer done()
 	if err := p.Await(soon, 1, 1); err != nil {
 		t.Fatal(err)

@@ -61,6 +61,28 @@ func edit(t *testing.T, dir, statement string) {
 	}
 }
 
+// written waits until a gateway in another process has written to the store's file what it knows of a connection.
+func written(t *testing.T, dir string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db")+"?mode=ro&_pragma=busy_timeout(60000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		n := 0
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM domain_connection_state").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing was written")
+		}
+	}
+}
+
 func TestStoreOfOthers(t *testing.T) {
 	t.Parallel()
 	_, base := upstream(t, nil)
@@ -124,7 +146,7 @@ func TestLateStore(t *testing.T) {
 	g.log.wait(t, "the store is back", 1)
 	// The event that health goes by comes a moment after the line.
 	health := ""
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(health, `"persistence":"ok"`); _, health = g.call("GET", "/healthz", "") {
+	for end := time.Now().Add(patience); !strings.Contains(health, `"persistence":"ok"`); _, health = g.call("GET", "/healthz", "") {
 		if time.Now().After(end) {
 			t.Fatalf("health: %s", health)
 		}

@@ -9,8 +9,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -26,15 +28,22 @@ import (
 // run this test binary again.
 const serveFile = "OMNIROUTE_TEST_SERVE"
 
-// impatientServe makes a child process that does not wait long for its clients.
+// impatientServe makes a child process that does not wait for its clients for minutes.
 const impatientServe = "OMNIROUTE_TEST_IMPATIENT"
+
+// patience is for how long tests wait for what comes at once, unless the machine is busy with something else.
+const patience = time.Minute
+
+// patient are limits that no machine is too slow for.
+var patient = times{header: patience, idle: 2 * patience, cut: patience, lastWords: patience, flush: patience, alert: patience}
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(serveFile); file != "" {
 		log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-		o := Options{Source: Find(file), Logger: log}
+		o := Options{Source: Find(file), Logger: log, times: patient}
 		if os.Getenv(impatientServe) != "" {
-			o.headerTime, o.idleTime = 500*time.Millisecond, time.Second
+			// As long as a client that is served may be held up by its machine between two steps.
+			o.times.header, o.times.idle = 10*time.Second, 10*time.Second
 		}
 		err := Run(context.Background(), o, func(m *Main) { fmt.Println(m.URL()) })
 		if err != nil {
@@ -68,6 +77,26 @@ func upstream(t *testing.T, change func(*lab.Options)) (*lab.Provider, string) {
 	}
 	t.Cleanup(s.Close)
 	return p, s.BaseURL()
+}
+
+// held is an upstream whose streams begin at once and end when the test says so.
+func held(t *testing.T) (base string, end func()) {
+	t.Helper()
+	ended := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}]}`+"\n\n")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-ended:
+		case <-r.Context().Done():
+		}
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(s.Close)
+	end = sync.OnceFunc(func() { close(ended) })
+	t.Cleanup(end)
+	return s.URL + "/v1", end
 }
 
 func yaml(base, more string) string {
@@ -115,7 +144,7 @@ func (l *logs) String() string {
 // wait returns when the log has the text n times.
 func (l *logs) wait(t *testing.T, text string, n int) {
 	t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(patience)
 	for {
 		l.mu.Lock()
 		if strings.Count(l.text.String(), text) >= n {
@@ -147,7 +176,7 @@ type gate struct {
 
 func write(t testing.TB, file, text string) {
 	t.Helper()
-	if !strings.Contains(text, "listen:") {
+	if !regexp.MustCompile(`(?m)^#?listen:`).MatchString(text) {
 		text = "listen: 127.0.0.1:0\n" + text
 	}
 	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -161,9 +190,9 @@ func write(t testing.TB, file, text string) {
 // prepare returns a gateway that is not started.
 func prepare(t *testing.T, dir, text string) *gate {
 	t.Helper()
-	g := &gate{log: &logs{}, file: filepath.Join(dir, "omniroute.yaml"), t: t, client: &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}}
+	g := &gate{log: &logs{}, file: filepath.Join(dir, "omniroute.yaml"), t: t, client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
 	write(t, g.file, text)
-	g.Main = New(Options{Source: Find(g.file), Version: "1.2.3", Logger: slog.New(slog.NewTextHandler(g.log, nil))})
+	g.Main = New(Options{Source: Find(g.file), Version: "1.2.3", Logger: slog.New(slog.NewTextHandler(g.log, nil)), times: patient})
 	t.Cleanup(func() {
 		g.client.CloseIdleConnections()
 		for _, secret := range []string{key1, key2, clientKey, token} {
