@@ -143,7 +143,7 @@ func TestBadRequests(t *testing.T) {
 			if n := len(w.Providers["p"].Requests()); n != 0 {
 				t.Errorf("the upstream saw %d requests", n)
 			}
-			within(t, 5*time.Second, "the story is told", func() bool { return len(w.Stories()) == 1 })
+			eventually(t, "the story is told", func() bool { return len(w.Stories()) == 1 })
 			if log := w.Logged(); strings.Count(log, "\n") != 1 || strings.ContainsRune(log, 0x1b) || strings.Contains(log, "evil") {
 				t.Errorf("log: %q", log)
 			}

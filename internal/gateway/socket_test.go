@@ -29,13 +29,16 @@ func sockets(t *testing.T) *gatewaytest.World {
 	return gatewaytest.Start(t, gatewaytest.Setup{Config: twoProviders, Providers: labs(), Sockets: true})
 }
 
-// within fails the test unless the condition comes true in time. It looks often: there is nothing
-// on a socket to wait for.
-func within(t *testing.T, d time.Duration, what string, ok func() bool) {
+// patience is for how long tests on sockets wait for what comes at once, unless the machine is busy with something else.
+const patience = time.Minute
+
+// eventually fails the test unless the condition comes true. It looks often: there is nothing on a
+// socket to wait for.
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(d); !ok(); runtime.Gosched() {
+	for end := time.Now().Add(patience); !ok(); runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", d, what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -55,18 +58,20 @@ func dialChat(t *testing.T, w *gatewaytest.World, body string) *net.TCPConn {
 
 const streamC = `{"model":"c","stream":true,"messages":[{"role":"user","content":"x"}]}`
 
-// TestClientGoneOnSockets: whichever way a client leaves, and whenever, its upstream call ends
-// within a second and nothing is held against anybody (law A9).
+// TestClientGoneOnSockets: whichever way a client leaves, and whenever, its upstream call ends because of that, long
+// before any timer would end it, and nothing is held against anybody (law A9). That it is within a second shows on
+// virtual time, in TestClientLeaves.
 func TestClientGoneOnSockets(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"close", "reset", "half-close"} {
 		for when, fault := range map[string]lab.Fault{"before an answer": lab.Hang(), "in the middle": lab.Stall(3, 0), "while it streams": lab.SlowContent(50 * time.Millisecond)} {
 			t.Run(how+" "+when, func(t *testing.T) {
 				t.Parallel()
-				w := sockets(t)
+				w := gatewaytest.Start(t, gatewaytest.Setup{Config: strings.Replace(twoProviders, "{answer_timeout: 20s}",
+					"{deadline: 15m, first_token_timeout: 10m, suspect_after: 9m, idle_timeout: 10m, stall_timeout: 10m}", 1), Providers: labs(), Sockets: true})
 				w.Providers["p"].SetFault(fault)
 				c := dialChat(t, w, streamC)
-				within(t, 10*time.Second, "the call arrives", func() bool { return w.Providers["p"].InFlight() == 1 })
+				eventually(t, "the call arrives", func() bool { return w.Providers["p"].InFlight() == 1 })
 				if when != "before an answer" {
 					r := bufio.NewReader(c)
 					for range 12 {
@@ -85,12 +90,8 @@ func TestClientGoneOnSockets(t *testing.T) {
 					// A server in Go cannot tell this from a client that has left.
 					c.CloseWrite()
 				}
-				left := time.Now()
-				within(t, 10*time.Second, "the call ends", func() bool { return w.Providers["p"].InFlight() == 0 })
-				if d := time.Since(left); d > time.Second {
-					t.Errorf("the upstream call ended %v after its client had left", d)
-				}
-				within(t, 10*time.Second, "the story is told", func() bool { return len(w.Stories()) == 1 })
+				eventually(t, "the call ends", func() bool { return w.Providers["p"].InFlight() == 0 })
+				eventually(t, "the story is told", func() bool { return len(w.Stories()) == 1 })
 				if how == "half-close" {
 					// It still reads, and must not take what it gets for a whole answer.
 					rest, err := io.ReadAll(c)
@@ -276,7 +277,7 @@ func TestStalledStreamsAreSmall(t *testing.T) {
 				t.Fatal(err)
 			}
 			conns[i] = small(c)
-			c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			c.SetReadDeadline(time.Now().Add(patience))
 			fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(streamC), streamC)
 			if _, err := io.ReadFull(c, make([]byte, 600)); err != nil { // some of the answer
 				t.Fatal(err)
@@ -287,7 +288,7 @@ func TestStalledStreamsAreSmall(t *testing.T) {
 		for _, c := range conns {
 			c.Close()
 		}
-		within(t, 20*time.Second, "the streams end", func() bool { return runtime.NumGoroutine() < idle+50 })
+		eventually(t, "the streams end", func() bool { return runtime.NumGoroutine() < idle+50 })
 		return used / streams
 	}
 	cost(w.Upstreams["u"]) // what the first connections bring with them
