@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // send asks a server with the scripts' client key.
@@ -14,7 +13,7 @@ func send(method, url, body string) (int, string, error) {
 		return 0, "", err
 	}
 	r.Header.Set("Authorization", "Bearer client-secret-word")
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	resp, err := c.Do(r)
 	if err != nil {
 		return 0, "", err

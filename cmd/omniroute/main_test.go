@@ -1,10 +1,15 @@
 package main
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,30 +50,59 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "nosecrets": noSecrets, "expand": expand, "chat": chat},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "written": written, "nosecrets": noSecrets, "expand": expand, "chat": chat},
 	})
 }
 
-// freePort returns a port of this machine that nobody listens on.
+// lastPort is the last one that a script was given.
+var lastPort atomic.Int32
+
+// freePort returns a port of this machine that nobody listens on. It is below those that the system hands out, so that
+// nobody gets it while the script's servers are down.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	lastPort.CompareAndSwap(0, 10_000+rand.Int32N(20_000))
+	for {
+		port := fmt.Sprint(lastPort.Add(1))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			return port, l.Close()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return "", err
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+}
+
+// patience is for how long a script waits for what comes at once, unless the machine is busy with something else.
+const patience = time.Minute
+
+// eventually waits for what processes of their own tell in no other way.
+func eventually(ts *testscript.TestScript, what string, is func() bool) {
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("not within %v: %s", patience, what)
+		}
+	}
 }
 
 // await waits until the server at PORT is ready: await
 func await(ts *testscript.TestScript, _ bool, _ []string) {
-	for range 2000 {
-		if code, _, err := send("GET", "http://127.0.0.1:"+ts.Getenv("PORT")+"/readyz", ""); err == nil && code == 200 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond) // a process of its own tells of its start in no other way
-	}
-	ts.Fatalf("no server is ready at port %s", ts.Getenv("PORT"))
+	eventually(ts, "a server is ready at port "+ts.Getenv("PORT"), func() bool {
+		code, _, err := send("GET", "http://127.0.0.1:"+ts.Getenv("PORT")+"/readyz", "")
+		return err == nil && code == 200
+	})
+}
+
+// written waits until a running server has written to its store what it knows of a connection: written FILE
+func written(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?mode=ro&_pragma=busy_timeout(60000)")
+	ts.Check(err)
+	defer db.Close()
+	eventually(ts, "a connection's state is in "+args[0], func() bool {
+		n := 0
+		ts.Check(db.QueryRow("SELECT count(*) FROM domain_connection_state").Scan(&n))
+		return n > 0
+	})
 }
 
 // chat asks the server for a model and wants a status: chat MODEL STATUS
