@@ -24,7 +24,8 @@ type Provider struct {
 	// endpoint are related: their dial failures are no sign of a local outage. Defaults to the
 	// provider's name.
 	Endpoint string
-	// Connections in the order in which they are shown and selected.
+	// Connections in the order in which they are shown and selected. Nil means that the provider is used as a whole;
+	// empty means that it has none now, and that its breaker is clean since nobody could close it.
 	Connections []Connection
 	// Models are those whose cells are kept even while nothing is known of them, because
 	// handles to them are kept; see Engine.Trim.
@@ -148,6 +149,10 @@ func (e *Engine) dropUnknown() {
 		if d.own == nil && (key != e.domainKey(key) || !e.known(key)) {
 			e.dirty(RecordID{LayerBreaker, key})
 			delete(e.domains, key)
+			continue
+		}
+		if d.own == nil && e.barren(key.Provider) && !d.breaker.clean() {
+			e.setBreaker(d, d.breaker.cleared(e.tick()).withoutMoved(func(movedModel) bool { return true }), "no connection is left")
 		}
 	}
 	for key := range e.operator {
@@ -177,6 +182,12 @@ func (e *Engine) known(key Key) bool {
 	}
 	_, ok = p.connection(key.Connection)
 	return ok
+}
+
+// barren reports whether no call can go to a provider any more, since it has lost its connections.
+func (e *Engine) barren(provider string) bool {
+	own := e.config.Providers[provider].Connections
+	return own != nil && len(own) == 0
 }
 
 func (p Provider) connection(id string) (Connection, bool) {

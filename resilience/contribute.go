@@ -218,7 +218,7 @@ func (e *Engine) concerns(id RecordID) bool {
 	if e.alone(id) {
 		return true
 	}
-	if id.Layer == LayerBreaker && id.Key != e.domainKey(id.Key) {
+	if id.Layer == LayerBreaker && (id.Key != e.domainKey(id.Key) || e.barren(id.Key.Provider)) {
 		return false
 	}
 	return id.Key.Provider != "" && e.known(id.Key)

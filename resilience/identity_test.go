@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,5 +142,58 @@ func TestV8CredentialChangedWhileDown(t *testing.T) {
 		if len(store.snapshot()) != 0 {
 			t.Fatal("it is still stored")
 		}
+	})
+}
+
+// TestNoConnectionIsLeft: the breaker of a provider that has lost its last connection is closed, since no call could
+// close it any more; one that a store brings is dropped. What operators have excluded stays.
+func TestNoConnectionIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		with := func(connections []Connection) Config {
+			return Config{Providers: map[string]Provider{"p": {Connections: connections}, "q": {Connections: []Connection{{ID: "a"}}}}}
+		}
+		want := func(e *Engine, when, want string) {
+			t.Helper()
+			s := e.Status()
+			if got := fmt.Sprint(s.Providers[0].Breaker.State, " ", s.Providers[1].Breaker.State, " ", len(s.Operator)); got != want {
+				t.Errorf("%s: %s, want %s", when, got, want)
+			}
+		}
+		store := newStore()
+		e := live(t, store, Options{Config: with([]Connection{{ID: "a"}})})
+		for i := range 10 { // of two models, or it would be one model's trouble
+			e.RecordFailure(target([]string{"p/a/m", "p/a/n"}[i%2]), err500)
+			e.RecordFailure(target([]string{"q/a/m", "q/a/n"}[i%2]), err500)
+		}
+		if err := e.Exclude(Key{Provider: "p"}, time.Hour, "sold"); err != nil {
+			t.Fatal(err)
+		}
+		want(e, "at first", "OPEN OPEN 1")
+		time.Sleep(sec)
+		old := newStore()
+		old.records = store.snapshot()
+		if err := e.Configure(with(nil)); err != nil {
+			t.Fatal(err)
+		}
+		want(e, "where nobody says which connections there are", "OPEN OPEN 1")
+		if err := e.Configure(with([]Connection{})); err != nil {
+			t.Fatal(err)
+		}
+		want(e, "without a connection", "CLOSED OPEN 1")
+		time.Sleep(sec)
+		breaker := RecordID{LayerBreaker, Key{Provider: "p"}}
+		if r, there := store.snapshot()[breaker]; there {
+			t.Errorf("it is still stored: %+v", r)
+		}
+		stop(t, e)
+
+		e = live(t, old, Options{Config: with([]Connection{})})
+		want(e, "after a restart without a connection", "CLOSED OPEN 1")
+		time.Sleep(sec)
+		if r, there := old.snapshot()[breaker]; there {
+			t.Errorf("it is still stored after a restart: %+v", r)
+		}
+		stop(t, e)
 	})
 }

@@ -90,3 +90,34 @@ func TestLastResortHasLimits(t *testing.T) {
 		t.Errorf("a target that is well: %v, %v", p.mode, err)
 	}
 }
+
+// TestBrokenOffAfterComingBack: what took a target back into service by its first content and then broke off counts,
+// whether it was a last resort or a recheck (law A7: the end of a stream can only add a failure).
+func TestBrokenOffAfterComingBack(t *testing.T) {
+	t.Parallel()
+	for name, pass := range map[string]func(r *rig) (Permit, error){
+		"last resort": func(r *rig) (Permit, error) {
+			r.trip("p")
+			r.at(time.Second)
+			return r.desperate("p/a/m")
+		},
+		"recheck": func(r *rig) (Permit, error) {
+			r.fail("p/a/m", account(KindQuotaExhausted).after(10*time.Hour))
+			r.at(16 * time.Minute)
+			return r.Target(target("p/a/m")).Acquire()
+		},
+	} {
+		r := newRig(t, Options{})
+		p, err := pass(r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		p.FirstContent()
+		r.wantReady("p/a/m", true)
+		before := r.Status().Providers[0].Breaker.Failures
+		p.Failure(err500)
+		if b := r.Status().Providers[0].Breaker; b.Failures != before+1 {
+			t.Errorf("%s: the breaker counts %d failures after %d", name, b.Failures, before)
+		}
+	}
+}

@@ -7,7 +7,7 @@ import "time"
 func (e *Engine) restore(r Record, clock time.Time) {
 	x := edge{clock, clock.Sub(e.start)}
 	d, unread := parseDetail(r.Detail)
-	if r.Key.Provider == "" || !e.known(r.Key) && !e.alone(r.ID()) {
+	if r.Key.Provider == "" || !e.known(r.Key) && !e.alone(r.ID()) || r.Layer == LayerBreaker && e.barren(r.Key.Provider) {
 		e.dirty(r.ID())
 		return
 	}

@@ -114,7 +114,7 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 	}
 	now := clock.Sub(e.start)
 	guard, counts := e.share.heed(p.lease, now)
-	if p.mode != rechecking && counts { // a failed recheck changes nothing
+	if (p.mode != rechecking || after) && counts { // a failed recheck changes nothing
 		end := e.share.evidence(guard)
 		defer end()
 		hint, clamped := honoured(v, t.dom.policy, clock)
@@ -124,7 +124,7 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: t.dom.sent.Load(), after: after,
 			random: e.random(t.dom.policy),
 		}
-		if p.mode == desperate {
+		if p.mode == desperate && !after {
 			r.lease = 0 // it decides nothing: to a gate that is shut it tells of what is known
 		}
 		if v.answered() {

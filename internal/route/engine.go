@@ -23,7 +23,7 @@ func EngineConfig(cfg *config.Config) resilience.Config {
 		policy := p.Policy
 		// The preferred dialect's address stands for all.
 		dialect := p.Endpoints[0].Dialect
-		rp := resilience.Provider{Policy: &policy, Endpoint: hostPort(p.Endpoints[0].BaseURL), Models: modelsOf(cfg, p)}
+		rp := resilience.Provider{Policy: &policy, Endpoint: hostPort(p.Endpoints[0].BaseURL), Models: modelsOf(cfg, p), Connections: []resilience.Connection{}}
 		for _, c := range p.Connections {
 			rc := resilience.Connection{ID: c.ID, Credential: credential(p, c)}
 			if c.OwnDomain() {

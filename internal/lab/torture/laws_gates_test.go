@@ -265,7 +265,7 @@ func lateRaisesNothing(n *node, m *moment, c *change) string {
 	if !bad || r.hazy || !n.below(c.id, r.key) || v.RetryAfter > 0 || !v.Until.IsZero() || v.Quarantine {
 		return ""
 	}
-	old := r.begun < n.ended(c.id) && !(r.after && r.asProbe && !r.resort)
+	old := r.begun < n.ended(c.id) && !(r.after && r.asProbe)
 	late := old || c.before.live(n.w.mono) && !r.asProbe && c.id.Layer != resilience.LayerBreaker
 	if c.id.Layer == resilience.LayerBreaker && old {
 		if failures(c.after) != failures(c.before) || (c.after != nil && c.after.out) != (c.before != nil && c.before.out) {

@@ -27,7 +27,7 @@ func (n *node) localOutage(m *moment) {
 	for i := range m.reports {
 		r := &m.reports[i]
 		v, bad := r.bad()
-		if r.good() || r.what == failure && !r.recheck && answers(r.v) {
+		if r.good() || r.what == failure && (!r.recheck || r.after) && answers(r.v) {
 			n.answered, n.unsure = w.ord, r.maybe
 			delete(n.dials, n.variant.endpointOf(r.key))
 			for _, g := range n.gates {

@@ -71,7 +71,7 @@ func (r *report) good() bool { return r.what == hasContent || r.what == success 
 func (r *report) bad() (resilience.Verdict, bool) {
 	v := r.v
 	switch {
-	case r.what != failure || r.recheck || v.Kind == resilience.KindCanceled:
+	case r.what != failure || r.recheck && !r.after || v.Kind == resilience.KindCanceled:
 		return v, false
 	case v.Scope < resilience.ScopeModel || v.Scope > resilience.ScopeProvider:
 		return v, false
