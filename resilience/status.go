@@ -13,6 +13,7 @@ type Status struct {
 	Persistence string           `json:"persistence"` // ok, degraded, or off without a store
 	Local       bool             `json:"local_outage"`
 	Providers   []ProviderStatus `json:"providers"`
+	Combos      []ComboStatus    `json:"combos"`
 	Lockouts    []LockoutStatus  `json:"lockouts"`
 	Operator    []OperatorStatus `json:"operator"`
 }
@@ -25,6 +26,15 @@ type ProviderStatus struct {
 	AvailableAt Timestamp          `json:"available_at"`
 	Breaker     BreakerStatus      `json:"breaker"`
 	Connections []ConnectionStatus `json:"connections"`
+}
+
+// ComboStatus is one combo. Available tells whether any of its targets may be used; else AvailableAt is when one may
+// again, where that is known, and Kind why the first of them is out.
+type ComboStatus struct {
+	ID          string    `json:"id"`
+	Available   bool      `json:"available"`
+	AvailableAt Timestamp `json:"available_at"`
+	Kind        *Kind     `json:"kind"`
 }
 
 // BreakerStatus is a circuit breaker.
@@ -122,10 +132,14 @@ func (e *Engine) status(lockouts bool) Status {
 	clock := e.opts.Now()
 	v := view{e, clock, clock.Sub(e.start)}
 	s := Status{Now: Timestamp{clock}, Persistence: e.persist.health(e.opts.Store != nil, clock), Local: e.local.active.Load(),
-		Providers: []ProviderStatus{}, Lockouts: []LockoutStatus{}, Operator: []OperatorStatus{}}
+		Providers: []ProviderStatus{}, Combos: []ComboStatus{}, Lockouts: []LockoutStatus{}, Operator: []OperatorStatus{}}
 	for _, name := range e.providerNames() {
 		s.Providers = append(s.Providers, v.provider(name))
 	}
+	for name, keys := range e.config.Combos {
+		s.Combos = append(s.Combos, v.combo(name, keys))
+	}
+	slices.SortFunc(s.Combos, func(a, b ComboStatus) int { return cmp.Compare(a.ID, b.ID) })
 	if lockouts {
 		s.Lockouts = v.lockouts()
 	}
@@ -206,6 +220,23 @@ func (v view) provider(name string) ProviderStatus {
 	}
 	if !s.Available {
 		s.AvailableAt = v.at(soonest)
+	}
+	return s
+}
+
+func (v view) combo(name string, keys []Key) ComboStatus {
+	s := ComboStatus{ID: name}
+	for i, key := range keys {
+		x, a, _ := v.e.glimpse(key).decide(false, v.clock)
+		if a != refused {
+			return ComboStatus{ID: name, Available: true}
+		}
+		if i == 0 && x.Layer != LayerOperator {
+			s.Kind = &x.Kind
+		}
+		if at := v.clock.Add(x.RetryAfter); x.RetryAfter > 0 && (s.AvailableAt.IsZero() || at.Before(s.AvailableAt.Time)) {
+			s.AvailableAt = Timestamp{at}
+		}
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -103,6 +104,7 @@ func TestStatusJSON(t *testing.T) {
    ]
   }
  ],
+ "combos": [],
  "lockouts": [
   {
    "provider": "openai",
@@ -219,4 +221,42 @@ func TestOverview(t *testing.T) {
 	if diff := cmp.Diff(want, r.Overview()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+// TestCombosWithoutTarget: a combo is there as long as one of its targets may be used, and says when one may again.
+func TestCombosWithoutTarget(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Options{Config: Config{
+		Providers: map[string]Provider{"acme": {Connections: []Connection{{ID: "k1"}, {ID: "k2"}}}, "empty": {}},
+		Combos: map[string][]Key{
+			"one": {target("acme/k1/large")}, "both": {target("acme/k1/large"), target("acme/k2/large")}, "other": {target("acme/k1/small")}, "none": nil,
+		},
+	}})
+	want := func(when string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, c := range r.Status().Combos {
+			kind := "-"
+			if c.Kind != nil {
+				kind = c.Kind.String()
+			}
+			left := "-"
+			if !c.AvailableAt.IsZero() {
+				left = c.AvailableAt.Sub(r.Status().Now.Time).String()
+			}
+			got = append(got, fmt.Sprint(c.ID, " ", c.Available, " ", kind, " ", left))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	want("at first", "both true - -", "none false - -", "one true - -", "other true - -")
+	r.RecordFailure(target("acme/k1/large"), account(KindRateLimit).after(90*sec))
+	want("with one connection cooling", "both true - -", "none false - -", "one false rate_limit 1m30s", "other false rate_limit 1m30s")
+	if err := r.Exclude(target("acme/k2/large"), 30*sec, "maintenance"); err != nil {
+		t.Fatal(err)
+	}
+	want("with the other model excluded", "both false rate_limit 30s", "none false - -", "one false rate_limit 1m30s", "other false rate_limit 1m30s")
+	r.at(91 * sec)
+	want("when the times are over", "both true - -", "none false - -", "one true - -", "other true - -")
 }

@@ -34,7 +34,6 @@ type Alerter struct {
 	counts  counts
 
 	mu        sync.Mutex
-	combos    map[string][]*resilience.Target
 	receivers []*receiver
 	leaving   []*receiver // that a configuration no longer has; what waits for them is still delivered
 
@@ -64,34 +63,23 @@ func New(e *resilience.Engine, log *slog.Logger) *Alerter {
 // Start begins to watch. The state must have been loaded, and Configure called.
 func (a *Alerter) Start() {
 	a.desk.begin(a.conditions(), time.Now())
-	a.unhear = a.engine.Subscribe(func(resilience.Event) {
-		select {
-		case a.signal <- struct{}{}:
-		default:
-		}
-	})
+	a.unhear = a.engine.Subscribe(func(resilience.Event) { a.nudge() })
 	go a.run()
 }
 
-// Configure takes receivers and combos from a configuration. Receivers that stay keep what waits for them; what waits
+// nudge makes the loop look at the engine soon.
+func (a *Alerter) nudge() {
+	select {
+	case a.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Configure takes the receivers from a configuration. Receivers that stay keep what waits for them; what waits
 // for others is still delivered.
 func (a *Alerter) Configure(cfg *config.Config) {
-	combos := map[string][]*resilience.Target{}
-	for _, c := range cfg.Combos {
-		combos[c.Name] = []*resilience.Target{}
-		for _, t := range c.Targets {
-			conns := t.Provider.Connections
-			if t.Connection != nil {
-				conns = []*config.Connection{t.Connection}
-			}
-			for _, conn := range conns {
-				combos[c.Name] = append(combos[c.Name], a.engine.Target(resilience.Key{Provider: t.Provider.ID, Connection: conn.ID, Model: t.Model}))
-			}
-		}
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.combos = combos
 	old := a.receivers
 	a.receivers = nil
 	for _, of := range cfg.Alerts {
@@ -107,6 +95,7 @@ func (a *Alerter) Configure(cfg *config.Config) {
 		r.finish()
 	}
 	a.leaving = append(slices.DeleteFunc(a.leaving, (*receiver).over), old...)
+	a.nudge() // what has gone is over
 }
 
 // Counts returns how many messages were delivered, and how many were given up.
@@ -164,26 +153,14 @@ func (a *Alerter) conditions() map[Subject]Condition {
 	}
 	all[Subject{Event: "store"}] = Condition{Bad: s.Persistence == "degraded"}
 	all[Subject{Event: "cluster"}] = Condition{Bad: a.engine.Cluster().State == resilience.ClusterIsolated}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for name, targets := range a.combos {
-		all[Subject{Event: "no_target", Combo: name}] = without(targets)
+	for _, combo := range s.Combos {
+		c := Condition{Bad: !combo.Available}
+		if combo.Kind != nil {
+			c.Kind = combo.Kind.String()
+		}
+		all[Subject{Event: "no_target", Combo: combo.ID}] = c
 	}
 	return all
-}
-
-// without reports whether all of the targets are out, and for the first why.
-func without(targets []*resilience.Target) (c Condition) {
-	for i, t := range targets {
-		x, out := t.Check()
-		if !out {
-			return Condition{}
-		}
-		if c.Bad = true; i == 0 && x.Layer != resilience.LayerOperator {
-			c.Kind = x.Kind.String()
-		}
-	}
-	return c
 }
 
 func (a *Alerter) run() {

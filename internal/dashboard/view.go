@@ -122,6 +122,10 @@ func (f *feed) state(v view, st admin.Status, asked map[string]admin.Asked) {
 			v.put(key, doc)
 		}
 	}
+	for _, c := range st.Combos {
+		c.AvailableAt = f.steady("k:"+c.ID, c.AvailableAt.Time)
+		v.put("k:"+c.ID, c)
+	}
 	for _, l := range st.Lockouts {
 		key := "l:" + l.Provider + "/" + l.Connection + "/" + l.Model
 		v.put(key, lockoutDoc{l.Provider, l.Connection, l.Model, l.Kind, l.Failures, l.Locked, f.steady(key, l.LockedUntil.Time)})
@@ -139,7 +143,7 @@ func (f *feed) state(v view, st admin.Status, asked map[string]admin.Asked) {
 	v.put("places", slices.DeleteFunc(slices.Clone(st.Concurrency), func(o route.Occupation) bool { return o.MaxConcurrent == 0 }))
 	v.put("headroom", st.Headroom)
 	// What is left is of the gateway itself: few members, whatever a later version adds.
-	st.Now, st.Providers, st.Lockouts, st.Operator = resilience.Timestamp{}, nil, nil, nil
+	st.Now, st.Providers, st.Combos, st.Lockouts, st.Operator = resilience.Timestamp{}, nil, nil, nil, nil
 	st.Nodes, st.Concurrency, st.Headroom = nil, nil, nil
 	v.put("meta", st)
 }

@@ -13,7 +13,7 @@ import (
 type gates struct {
 	engine *resilience.Engine
 
-	available, breaker, failures, connection, exclusions, retry, persistence, local *prometheus.Desc
+	available, combo, breaker, failures, connection, exclusions, retry, persistence, local *prometheus.Desc
 
 	mu   sync.Mutex
 	seen map[exclusion]bool // what was shown once stays, as 0: series that vanish break sums and alerts
@@ -38,6 +38,7 @@ func newGates(e *resilience.Engine) *gates {
 	return &gates{
 		engine:      e,
 		available:   desc("provider_available", "1 when any connection of the provider may be used.", "provider"),
+		combo:       desc("combo_available", "1 when any target of the combo may be used.", "combo"),
 		breaker:     desc("breaker_state", "1 for the circuit breaker's present state. The connection is empty for a provider's own.", "provider", "connection", "state"),
 		failures:    desc("breaker_failures", "Failures in a row that the circuit breaker has counted.", "provider", "connection"),
 		connection:  desc("connection_state", "1 for the connection's present state.", "provider", "connection", "state"),
@@ -51,7 +52,7 @@ func newGates(e *resilience.Engine) *gates {
 
 // Describe implements prometheus.Collector.
 func (g *gates) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.available, g.breaker, g.failures, g.connection, g.exclusions, g.retry, g.persistence, g.local} {
+	for _, d := range []*prometheus.Desc{g.available, g.combo, g.breaker, g.failures, g.connection, g.exclusions, g.retry, g.persistence, g.local} {
 		ch <- d
 	}
 }
@@ -72,6 +73,9 @@ func (g *gates) Collect(ch chan<- prometheus.Metric) {
 		gauge(g.persistence, one(s.Persistence == state), state)
 	}
 	gauge(g.local, one(s.Local))
+	for _, c := range s.Combos {
+		gauge(g.combo, one(c.Available), c.ID)
+	}
 	now := map[exclusion]int{}
 	breaker := func(provider, connection string, b *resilience.BreakerStatus) {
 		for _, state := range breakerStates {

@@ -43,6 +43,7 @@ func example() admin.Status {
 			}},
 			{ID: "idle", Breaker: resilience.BreakerStatus{State: resilience.Closed}},
 		},
+		Combos: []resilience.ComboStatus{{ID: "coding", Kind: ptr(resilience.KindServerError)}, {ID: "well", Available: true}},
 		Lockouts: []resilience.LockoutStatus{
 			{Provider: "acme", Connection: "main", Model: "large", Kind: resilience.KindModelNotFound, Failures: 1, Locked: true, RetryAfterMs: 3_700_000},
 			{Provider: "acme", Connection: "spare", Model: strings.Repeat("a-very-long-model-name/", 5), Kind: resilience.KindMalformedResponse, Failures: 2, RetryAfterMs: 200_000_000},

@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"omniroute/internal/admin"
@@ -71,6 +72,21 @@ func sumUp(st admin.Status) (parts []string, col colour) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, many))
 		}
 	}
+	var gone []string
+	for _, c := range st.Combos {
+		if !c.Available {
+			gone = append(gone, c.ID)
+			back(c.AvailableAt.Time)
+		}
+	}
+	if len(gone) > 0 { // what clients lose comes first
+		const few = 3
+		text := "no target left for " + strings.Join(gone[:min(len(gone), few)], ", ")
+		if more := len(gone) - few; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		parts = append(parts, text)
+	}
 	if out == known && out > 1 {
 		parts = append(parts, fmt.Sprintf("all %d providers out", out))
 	} else {
@@ -91,7 +107,7 @@ func sumUp(st admin.Status) (parts []string, col colour) {
 	if !soonest.IsZero() {
 		parts = append(parts, "next back in "+duration(soonest.Sub(st.Now.Time).Milliseconds()))
 	}
-	if out > 0 || persons > 0 {
+	if out > 0 || persons > 0 || len(gone) > 0 {
 		return parts, red
 	}
 	return parts, yellow

@@ -5,17 +5,28 @@ import { api } from './actions.js';
 import { head } from './requests.js';
 
 export function start() {
-  $('explain-form').addEventListener('submit', async (e) => {
+  $('explain-form').addEventListener('submit', (e) => {
     e.preventDefault();
-    const model = $('explain-model').value.trim();
-    const box = $('explain-answer');
-    if (!model) return;
-    try {
-      box.replaceChildren(...answer(model, await api('POST', 'explain', { model })));
-    } catch (err) {
-      box.replaceChildren(h('p', { class: 'problem', role: 'alert', text: err.message }));
-    }
+    explain($('explain-model').value.trim());
   });
+}
+
+async function explain(model) {
+  const box = $('explain-answer');
+  if (!model) return;
+  try {
+    box.replaceChildren(...answer(model, await api('POST', 'explain', { model })));
+  } catch (err) {
+    box.replaceChildren(h('p', { class: 'problem', role: 'alert', text: err.message }));
+  }
+}
+
+/** Goes to the form and asks it about a name. */
+export function ask(model) {
+  $('explain-model').value = model;
+  $('explain-title').focus();
+  $('explain').scrollIntoView();
+  explain(model);
 }
 
 /** Offers the names of the configuration. */

@@ -1,6 +1,8 @@
 // Words and numbers as people read them.
 
 const looks = {
+  // combos
+  untargeted: { icon: 'bad', tone: 'bad', words: 'no target left', rank: 9 },
   // breakers
   CLOSED: { icon: 'ok', tone: 'ok', words: 'closed', rank: 0 },
   DEGRADED: { icon: 'warn', tone: 'warn', words: 'degraded', rank: 2 },
@@ -73,5 +75,12 @@ export function share(part, whole) {
   return p < 10 ? `${p.toFixed(1)}%` : `${Math.round(p)}%`;
 }
 
+/** Names in a sentence: a, a and b, a, b and 3 more. */
+export function listed(names, few = 2) {
+  const shown = names.slice(0, few);
+  if (names.length > few) shown.push(`${names.length - few} more`);
+  return shown.length > 1 ? `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}` : shown.join('');
+}
+
 /** The name of what is out. */
-export const nameOf = (x) => [x.provider, x.connection || (x.model ? '*' : ''), x.model].filter(Boolean).join('/');
+export const nameOf = (x) => x.combo || [x.provider, x.connection || (x.model ? '*' : ''), x.model].filter(Boolean).join('/');

@@ -16,7 +16,7 @@ let drawing = 0;
 
 // Which parts of the page are made of which documents.
 const parts = {
-  out: { of: ['p:', 'c:', 'l:', 'o:', 'meta', 'recent'], draw: drawOut },
+  out: { of: ['p:', 'c:', 'k:', 'l:', 'o:', 'meta', 'recent'], draw: drawOut },
   providers: { of: ['p:', 'c:', 'o:', 't:'], draw: () => providers.render(live) },
   charts: { of: ['s:', 'recent', 'meta'], draw: () => (charts.render(live), charts.tiles(live)) },
   requests: { of: ['r:'], draw: () => requests.render(live) },
@@ -64,22 +64,24 @@ const live = new Live(document.querySelector('meta[name=assets]').content, {
   },
 });
 
-// What those who hear the page are told: the changes of breakers, and connections that need somebody.
+// What those who hear the page are told: combos without a target, the changes of breakers, and connections that need
+// somebody.
 const before = new Map();
 const news = [];
-const stateOf = (doc) => doc.breaker?.state && !doc.provider ? doc.breaker.state : doc.state;
+const stateOf = (key, doc) => ({ k: doc.available, p: doc.breaker?.state })[key[0]] ?? doc.state;
 
 function remember() {
   before.clear();
-  for (const [key, doc] of live.docs) if (/^[pc]:/.test(key)) before.set(key, stateOf(doc));
+  for (const [key, doc] of live.docs) if (/^[pck]:/.test(key)) before.set(key, stateOf(key, doc));
 }
 
 function tell(changed) {
   for (const key of changed) {
     const doc = live.get(key);
-    if (!/^[pc]:/.test(key) || !doc || before.get(key) === stateOf(doc)) continue;
-    before.set(key, stateOf(doc));
-    if (key[0] === 'p') news.push(`${doc.id}: breaker ${look(doc.breaker.state).words}${doc.breaker.kind && doc.breaker.state !== 'CLOSED' ? ', ' + cause(doc.breaker.kind) : ''}`);
+    if (!/^[pck]:/.test(key) || !doc || before.get(key) === stateOf(key, doc)) continue;
+    before.set(key, stateOf(key, doc));
+    if (key[0] === 'k') news.push(doc.available ? `${doc.id} has a target again` : `no target is left for ${doc.id}`);
+    else if (key[0] === 'p') news.push(`${doc.id}: breaker ${look(doc.breaker.state).words}${doc.breaker.kind && doc.breaker.state !== 'CLOSED' ? ', ' + cause(doc.breaker.kind) : ''}`);
     else if (doc.state === 'quarantined') news.push(`${doc.provider} ${doc.id} needs a person: ${cause(doc.kind)}`);
   }
 }

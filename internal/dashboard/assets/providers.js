@@ -101,7 +101,7 @@ function updateGroup(body, { p, kept, total }, ctx) {
   const noKey = !total;
   fill(head.state, [state, p.available, b.failures, b.failure_threshold, noKey], () => {
     if (noKey) return chip({ icon: 'warn', tone: 'warn' }, 'no connection has a key');
-    if (own) return chip(look('excluded'));
+    if (own) return chip(look('excluded'), 'excluded');
     if (b.state === 'DEGRADED') return chip(look(b.state), `degraded ${b.failures}/${b.failure_threshold}`);
     if (b.state === 'CLOSED' && !p.available) return chip(look('OPEN'), 'all out');
     return chip(look(b.state), b.state === 'CLOSED' ? 'closed' : look(b.state).words);
@@ -109,7 +109,7 @@ function updateGroup(body, { p, kept, total }, ctx) {
   draw(head.strip, p.id, [ctx.lines.get('breaker:' + p.id), ctx.lines.get('operator:' + p.id)], ctx.now);
   why(head.why, own ? own.reason : cause(b.kind), b.last_failure_at);
   until(head.back, own ? own.until : b.state === 'OPEN' || b.state === 'HALF_OPEN' ? b.next_at || b.reset_at : p.available ? null : p.available_at, own || !p.available && p.connections ? 'by hand' : '');
-  acts(head.act, { provider: p.id }, providerOut(p), own);
+  acts(head.act, { provider: p.id }, own ? b.state !== 'CLOSED' : providerOut(p), own); // an exclusion is no matter of a reset
   keyed(body, kept, ({ c }) => c.id, makeRow, (tr, { c }) => updateRow(tr, c, ctx)); // below the provider's own row
 }
 

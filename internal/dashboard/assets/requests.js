@@ -1,6 +1,6 @@
 // The last requests, each with its attempts as a small waterfall, and one request's whole story.
 import { $, attr, chip, fill, h, keyed, svg, text } from './dom.js';
-import { cause, clock, count, long } from './format.js';
+import { cause, clock, count, listed, long, plural } from './format.js';
 import { api } from './actions.js';
 
 const few = 12;
@@ -52,8 +52,8 @@ function waterfall(r, tall) {
   box.append(svg('rect', { class: 'ground', x: 0, y: 0, width: 1000, height }));
   r.attempts.forEach((a, i) => {
     const y = tall ? i * step + 1 : r.attempts.length * step <= 18 ? (18 - r.attempts.length * step) / 2 + i * step : i * step;
-    const wide = Math.max(x(a.duration_ms), 8);
-    const bar = svg('g', { class: tone(a) }, svg('rect', { class: 'whole', x: Math.min(x(a.after_ms), 992), y, width: wide, height: Math.max(step - 1.5, 1) }));
+    const wide = Math.max(x(a.duration_ms), 12);
+    const bar = svg('g', { class: tone(a) + (wide < 30 ? ' brief' : '') }, svg('rect', { class: 'whole', x: Math.min(x(a.after_ms), 988), y, width: wide, height: Math.max(step - 1.5, 1) }));
     if (a.first_content_ms && a.outcome === 'answered') bar.append(svg('rect', { class: 'content', x: x(a.after_ms + a.first_content_ms), y, width: Math.max(x(a.duration_ms - a.first_content_ms), 4), height: Math.max(step - 1.5, 1) }));
     const title = svg('title');
     title.textContent = fate(a);
@@ -86,8 +86,10 @@ export function render(live) {
 /** A request that is over changes no more. */
 function makeRow(r) {
   const names = r.attempts.map((a) => a.target);
-  const lastTarget = names[names.length - 1] || 'no target';
-  const why = r.attempts.find((a) => a.kind);
+  const lastTarget = names[names.length - 1] || ['no target', r.code].filter(Boolean).join(' · ');
+  const failed = r.attempts.filter((a) => tone(a) === 'bad');
+  const causes = listed([...new Set(failed.map((a) => cause(a.kind)).filter(Boolean))], 3);
+  const calls = failed.length === r.attempts.length ? (failed.length > 1 ? `the last of ${failed.length} failed calls` : 'failed') : failed.length && `after ${plural(failed.length, 'failed call')}`;
   const show = (e) => {
     if (getSelection().isCollapsed) open(r.id, e?.currentTarget.querySelector('button'));
   };
@@ -95,7 +97,7 @@ function makeRow(r) {
     h('td', {}, h('button', { type: 'button', class: 'link-like', 'aria-label': `Show request ${r.id} of ${clock(r.at)}`, text: clock(r.at) })),
     h('th', { scope: 'row', 'data-name': 'Model' }, h('span', { class: 'clip', text: r.model || '–' }), r.route && r.route !== r.model ? h('span', { class: 'muted small clip', text: ` as ${r.route}` }) : null),
     h('td', { 'data-name': 'Client got' }, statusChip(r)),
-    h('td', { class: 'attempts', 'data-name': 'Attempts' }, waterfall(r), h('span', { class: 'small muted clip', text: (r.attempts.length > 1 ? `${r.attempts.length}: ` : '') + lastTarget + (why ? ` · ${cause(why.kind)}` : '') })),
+    h('td', { class: 'attempts', 'data-name': 'Attempts' }, waterfall(r), h('span', { class: 'small muted clip', text: lastTarget + (r.attempts.length && calls ? ` · ${calls}${causes && ': ' + causes}` : '') })),
     h('td', { class: 'num', 'data-name': 'First token', text: r.first_content_ms ? long(r.first_content_ms) : '–' }),
     h('td', { class: 'num', 'data-name': 'Took', text: long(r.duration_ms) }));
 }
@@ -141,10 +143,13 @@ function story(q) {
   if (q.skipped.length) {
     out.push(h('h3', { text: 'Not tried' }), h('div', { class: 'scroll' }, h('table', { class: 'plain' }, h('caption', { class: 'away', text: 'Targets that were not tried' }), head('Target', 'Because', 'Until'),
       h('tbody', {}, ...q.skipped.map((s) => h('tr', {}, h('th', { scope: 'row', text: nameOf(s) }),
-        h('td', { text: [s.unfit ? 'could not take it' : s.layer, cause(s.kind), s.reason].filter(Boolean).join(', ') }), h('td', { text: s.until ? clock(s.until) : '–' })))))));
+        h('td', {}, h('div', { text: [layers[s.unfit ? 'fit' : s.layer] || s.layer, cause(s.kind)].filter(Boolean).join(': ') }), h('div', { class: 'muted small', text: s.reason || '' })), h('td', { text: s.until ? clock(s.until) : '–' })))))));
   }
   return out;
 }
+
+// What kept a target from being tried.
+const layers = { breaker: 'breaker open', connection: 'connection cooling', model: 'model locked', operator: 'excluded by an operator', headroom: 'nothing left of its limit', fit: 'could not take it' };
 
 const nameOf = (x) => [x.provider, x.connection, x.model].join('/');
 export const head = (...names) => h('thead', {}, h('tr', {}, ...names.map((n) => h('th', { scope: 'col', class: ['After', 'First token', 'Took'].includes(n) ? 'num' : null, text: n }))));
