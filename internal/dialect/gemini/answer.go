@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/neutral"
 )
@@ -39,9 +40,27 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 			out.Parts = thought(out.Parts, *p.Text, p.ThoughtSignature)
 		case p.Text != nil:
 			out.Parts = append(out.Parts, neutral.Texts(*p.Text)...)
+		default:
+			out.Parts = append(out.Parts, neutral.Texts(p.shown())...)
 		}
 	}
 	return out, true
+}
+
+// shown returns the media of an answer as a text, empty when there is none or it is part of a thought.
+func (p *part) shown() string {
+	var m neutral.Media
+	switch {
+	case p.Thought:
+		return ""
+	case p.InlineData != nil && p.InlineData.Data != "":
+		m.Type, m.Data = p.InlineData.MimeType, p.InlineData.Data
+	case p.FileData != nil && p.FileData.FileURI != "":
+		m.Type, m.URL = p.FileData.MimeType, p.FileData.FileURI
+	default:
+		return ""
+	}
+	return m.Shown()
 }
 
 // sealCall puts a call's signature to the thought before it, or else before the call.

@@ -48,10 +48,8 @@ func scanChunk(data []byte) (chunk, error) {
 		switch key := s.Key(); string(key) {
 		case "candidates":
 			c.known = true
-			first := true
 			for ok := s.Array(); ok; ok = s.More(']') {
-				c.scanCandidate(&s, first)
-				first = false
+				c.scanCandidate(&s)
 			}
 		case "promptFeedback":
 			c.known = true
@@ -85,7 +83,9 @@ func scanChunk(data []byte) (chunk, error) {
 	return c, nil
 }
 
-func (c *chunk) scanCandidate(s *jsonscan.Scanner, first bool) {
+// scanCandidate reads a candidate. Any of them has content, the first one says how the answer ended.
+func (c *chunk) scanCandidate(s *jsonscan.Scanner) {
+	finish, first := "", true
 	for ok := s.Object(); ok; ok = s.More('}') {
 		switch key := s.Key(); string(key) {
 		case "content":
@@ -99,12 +99,16 @@ func (c *chunk) scanCandidate(s *jsonscan.Scanner, first bool) {
 				}
 			}
 		case "finishReason":
-			if word := s.Text(); first {
-				c.finish = reason(word)
-			}
+			finish = reason(s.Text())
+		case "index":
+			n, _ := s.Int()
+			first = n == 0
 		default:
 			s.Skip()
 		}
+	}
+	if first && finish != "" {
+		c.finish = finish
 	}
 }
 

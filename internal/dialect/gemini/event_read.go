@@ -30,13 +30,10 @@ func (er *eventReader) Read(ev *sse.Event, out []neutral.Event) []neutral.Event 
 	for ok := s.Object(); ok; ok = s.More('}') {
 		switch key := s.Key(); string(key) {
 		case "candidates":
-			first := true
 			for ok := s.Array(); ok; ok = s.More(']') {
-				p, r := scanFirst(&s)
-				if first {
+				if p, r, first := scanCandidate(&s); first {
 					parts, reason = p, r
 				}
-				first = false
 			}
 		case "promptFeedback":
 			for ok := s.Object(); ok; ok = s.More('}') {
@@ -73,8 +70,10 @@ func (er *eventReader) Read(ev *sse.Event, out []neutral.Event) []neutral.Event 
 	return er.end(string(reason), string(blocked), usage, out)
 }
 
-// scanFirst reads a candidate: its parts and why it ended.
-func scanFirst(s *jsonscan.Scanner) (parts, reason []byte) {
+// scanCandidate reads a candidate: its parts, why it ended, and whether it is the first, which counts. Each
+// event of a stream may hold another one.
+func scanCandidate(s *jsonscan.Scanner) (parts, reason []byte, first bool) {
+	first = true
 	for ok := s.Object(); ok; ok = s.More('}') {
 		switch key := s.Key(); string(key) {
 		case "content":
@@ -87,11 +86,14 @@ func scanFirst(s *jsonscan.Scanner) (parts, reason []byte) {
 			}
 		case "finishReason":
 			reason = s.Text()
+		case "index":
+			n, _ := s.Int()
+			first = n == 0
 		default:
 			s.Skip()
 		}
 	}
-	return parts, reason
+	return parts, reason, first
 }
 
 func (er *eventReader) end(reason, blocked string, usage dialect.Usage, out []neutral.Event) []neutral.Event {
@@ -135,6 +137,14 @@ func (er *eventReader) part(raw []byte, out []neutral.Event) []neutral.Event {
 			if neutral.Decode(s.Skip(), &p.FunctionCall) != nil {
 				return out
 			}
+		case "inlineData":
+			if neutral.Decode(s.Skip(), &p.InlineData) != nil {
+				return out
+			}
+		case "fileData":
+			if neutral.Decode(s.Skip(), &p.FileData) != nil {
+				return out
+			}
 		default:
 			s.Skip()
 		}
@@ -150,6 +160,9 @@ func (er *eventReader) take(p *part, out []neutral.Event) []neutral.Event {
 		}
 		return er.call(p.FunctionCall, out)
 	case p.Text == nil:
+		if shown := p.shown(); shown != "" {
+			out = append(out, neutral.Event{Kind: neutral.EventText, Text: shown})
+		}
 	case p.Thought:
 		if *p.Text != "" {
 			out = append(out, neutral.Event{Kind: neutral.EventReasoning, Text: *p.Text})

@@ -51,6 +51,19 @@ type Media struct {
 // DataURL returns the media as a data URL.
 func (m *Media) DataURL() string { return "data:" + m.Type + ";base64," + m.Data }
 
+// Shown is the media as a text, for answers in APIs that have no place for media: in Markdown, which
+// clients show as what it is.
+func (m *Media) Shown() string {
+	at := m.URL
+	if at == "" {
+		at = m.DataURL()
+	}
+	if m.Type == "" || strings.HasPrefix(m.Type, "image/") {
+		return "![image](" + at + ")"
+	}
+	return "[" + m.Type + "](" + at + ")"
+}
+
 // ReadURL takes an image's or document's address, which may hold the data itself.
 func (m *Media) ReadURL(url string) {
 	if rest, ok := strings.CutPrefix(url, "data:"); ok {

@@ -44,6 +44,7 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 		}
 	}
 	out.Parts = append(out.Parts, neutral.Texts(string(first.Text))...)
+	out.Parts = append(out.Parts, neutral.Texts(imagesText(m.Images))...)
 	if m.Refusal != "" {
 		out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartRefusal, Text: m.Refusal})
 	}
@@ -75,12 +76,45 @@ func thoughtOf(m *message) string {
 	if m.Reasoning != "" {
 		return string(m.Reasoning)
 	}
+	if said := detailsText(m.ReasoningDetails); said != "" {
+		return said
+	}
 	if m.Content == nil {
 		return ""
 	}
 	out := ""
 	for _, p := range m.Content.parts {
 		out += thinkingText(p.Thinking)
+	}
+	return out
+}
+
+// detailsText reads OpenRouter's thoughts: texts and summaries, beside what is sealed.
+func detailsText(raw json.RawMessage) string {
+	var list []struct{ Text, Summary text }
+	if neutral.First(raw) != '[' || neutral.Decode(raw, &list) != nil {
+		return ""
+	}
+	out := ""
+	for _, d := range list {
+		out += string(cmp.Or(d.Text, d.Summary))
+	}
+	return out
+}
+
+// imagesText puts the images of an answer into words. OpenAI's own API has none.
+func imagesText(raw json.RawMessage) string {
+	var list []struct {
+		ImageURL imageURL `json:"image_url"`
+	}
+	if neutral.First(raw) != '[' || neutral.Decode(raw, &list) != nil {
+		return ""
+	}
+	out := ""
+	for i := range list {
+		if m := (neutral.Media{URL: list[i].ImageURL.URL}); m.URL != "" {
+			out += m.Shown()
+		}
 	}
 	return out
 }

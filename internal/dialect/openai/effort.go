@@ -9,13 +9,18 @@ import (
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // Effort returns the nearest effort that a model takes: OpenAI's refuse the others, and each generation
-// knows other words. Models that are not OpenAI's get the word as it is.
+// knows other words. What services of other models have in common are low to high: they get no other
+// word, and none where they are not to think, which most refuse to be told so.
 func Effort(model, word string) string {
 	least, most, without := effortsOf(model[strings.LastIndexByte(model, '/')+1:])
 	at := rank(word)
 	switch {
-	case at < 0 || most == "":
+	case at < 0:
 		return word
+	case most == "" && word == "none":
+		return ""
+	case most == "":
+		return efforts[min(max(at, rank("low")), rank("high"))]
 	case at < rank(least):
 		return least
 	case at > rank(most):

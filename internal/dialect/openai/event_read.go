@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/jsonscan"
@@ -29,7 +30,7 @@ type streamedCall struct {
 	begun bool
 	id    string
 	name  string
-	args  string // what came before it began
+	args  string // what came before it began; of a call without an id all that came
 	free  bool   // a custom call, whose text is still open
 }
 
@@ -141,7 +142,7 @@ func (er *eventReader) choice(s *jsonscan.Scanner, out []neutral.Event) []neutra
 // delta reads thoughts before text and calls, whatever the order of the members.
 func (er *eventReader) delta(raw []byte, out []neutral.Event) []neutral.Event {
 	var thought, said, refusal, alias string
-	var calls, legacy []byte
+	var calls, legacy, images, details []byte
 	s := jsonscan.New(raw)
 	for ok := s.Object(); ok; ok = s.More('}') {
 		switch key := s.Key(); string(key) {
@@ -159,6 +160,10 @@ func (er *eventReader) delta(raw []byte, out []neutral.Event) []neutral.Event {
 			}
 		case "refusal":
 			refusal = string(s.Text())
+		case "reasoning_details":
+			details = s.Skip()
+		case "images":
+			images = s.Skip()
 		case "tool_calls":
 			calls = s.Skip()
 		case "function_call":
@@ -170,11 +175,17 @@ func (er *eventReader) delta(raw []byte, out []neutral.Event) []neutral.Event {
 	if thought == "" {
 		thought = alias
 	}
+	if thought == "" && details != nil {
+		thought = detailsText(details)
+	}
 	if thought != "" {
 		out = append(out, neutral.Event{Kind: neutral.EventReasoning, Text: thought})
 	}
 	if said != "" {
 		out = append(out, neutral.Event{Kind: neutral.EventText, Text: said})
+	}
+	if shown := imagesText(images); shown != "" {
+		out = append(out, neutral.Event{Kind: neutral.EventText, Text: shown})
 	}
 	if refusal != "" {
 		out = append(out, neutral.Event{Kind: neutral.EventRefusal, Text: refusal})
@@ -246,6 +257,11 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 		}
 	}
 	c := er.find(key, id)
+	if c.begun && c.id == "" && name != "" && args != "" && json.Valid([]byte(c.args)) {
+		// Another call whose upstream gives calls neither ids nor places of their own.
+		er.calls = append(er.calls, streamedCall{key: key})
+		c = &er.calls[len(er.calls)-1]
+	}
 	if id != "" && c.id == "" {
 		c.id = id
 	}
@@ -263,6 +279,9 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 		return er.begin(c, seal, out)
 	}
 	if args != "" {
+		if c.id == "" {
+			c.args += args
+		}
 		out = append(out, neutral.Event{Kind: neutral.EventArguments, Index: c.index, Text: args})
 	}
 	return out

@@ -119,6 +119,8 @@ type message struct {
 	Refusal          string          `json:"refusal,omitempty"`
 	ReasoningContent string          `json:"reasoning_content,omitempty"`
 	Reasoning        text            `json:"reasoning,omitempty"`
+	ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"` // read only, as the images: OpenRouter's
+	Images           json.RawMessage `json:"images,omitempty"`
 	ToolCalls        []wireCall      `json:"tool_calls,omitempty"`
 	FunctionCall     *called         `json:"function_call,omitempty"`
 	ToolCallID       string          `json:"tool_call_id,omitempty"`

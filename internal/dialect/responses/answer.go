@@ -59,6 +59,11 @@ func readOutput(c *neutral.Context, it *item) []neutral.Part {
 		if p.Text != "" || p.Seal.Value != "" {
 			parts = append(parts, p)
 		}
+	case "image_generation_call":
+		if it.Result != "" {
+			m := neutral.Media{Type: "image/" + cmp.Or(it.OutputFormat, "png"), Data: it.Result}
+			parts = append(parts, neutral.Part{Text: m.Shown()})
+		}
 	case "function_call", "custom_tool_call":
 		call := readCall(it)
 		call.ID = c.CallID(call.ID)

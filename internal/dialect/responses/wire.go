@@ -104,6 +104,9 @@ type item struct {
 	Output           contents `json:"output,omitempty"`
 	Summary          *[]piece `json:"summary,omitempty"`
 	EncryptedContent string   `json:"encrypted_content,omitempty"`
+	// Read only: a picture that the upstream has made.
+	Result       string `json:"result,omitempty"`
+	OutputFormat string `json:"output_format,omitempty"`
 }
 
 func fastItem(raw []byte, it *item) bool {
