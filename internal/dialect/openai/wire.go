@@ -199,6 +199,16 @@ type imageURL struct {
 	Detail string `json:"detail,omitempty"`
 }
 
+// UnmarshalJSON also takes the address alone, as some services' clients send it.
+func (u *imageURL) UnmarshalJSON(raw []byte) error {
+	if neutral.First(raw) == '"' {
+		u.URL = neutral.Word(raw)
+		return nil
+	}
+	type plain imageURL
+	return json.Unmarshal(raw, (*plain)(u))
+}
+
 type file struct {
 	Filename string `json:"filename,omitempty"`
 	FileData string `json:"file_data,omitempty"`

@@ -182,7 +182,7 @@ func (Dialect) Inspect(asked *dialect.Request, body []byte) dialect.Answer {
 		running := r.status == "queued" || r.status == "in_progress" // in the background
 		a.Content = a.Content || running && r.id != ""
 		a.Malformed = !object || !r.listed && !running
-		a.Error = r.failed || r.status == "failed" || r.object == "error"
+		a.Error = r.failed || a.Finish == dialect.FinishError || r.object == "error"
 	}
 	if a.Error {
 		a.Envelope, a.Malformed = body, false
