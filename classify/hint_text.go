@@ -16,7 +16,7 @@ var waitWords = words(
 
 // dateWords introduce a date or a time of day.
 var dateWords = words(
-	"reset at", "resets at", "reset on", "resets on", "resets", "access on", "access at", "available on", "available at", "again at", "again on", "until", "renews on", "renews at", "retry at", "after",
+	"reset at", "resets at", "reset on", "resets on", "resets", "access on", "access at", "available on", "available at", "again at", "again on", "until", "renews on", "renews at", "retry at", "allowed at", "allowed again at", "after",
 	"将在", "将于", "限额将在", "于", "在", "到",
 )
 

@@ -68,7 +68,8 @@ var codeTables = []codeTable{
 		{"balance", []string{"1008"}, connection, billing, "no balance", nil},
 		{"content", []string{"1026", "1027"}, request, content, "sensitive input or output", nil},
 		{"invalid", []string{"1042", "2013", "2037", "2039"}, client, invalid, "the request's parameters are wrong", nil},
-		{"plan", []string{"2056", "2061"}, connection, quota, "the plan's window is used up", nil},
+		{"plan", []string{"2056"}, connection, quota, "the plan's window is used up", nil},
+		{"plan_model", []string{"2061"}, model, permission, "the plan does not have this model", nil},
 	}},
 	{[]string{"baidu-qianfan"}, []codeRow{
 		{"fault", []string{"1", "2", "336000"}, provider, serverError, "the service failed", nil},
@@ -126,6 +127,7 @@ var codeTables = []codeTable{
 		{"arrears", []string{"Arrearage"}, connection, billing, "the bill is overdue", nil},
 		{"free_tier", []string{"AllocationQuota.FreeTierOnly"}, model, quota, "the model's free allowance is used up and paying is switched off", certain},
 		{"not_bought", []string{"AccessDenied.Unpurchased", "Model.AccessDenied"}, model, permission, "the model is not activated for the account or workspace", nil},
+		{"workspace", []string{"Workspace.AccessDenied"}, connection, permission, "the key's workspace does not allow the call", nil},
 		{"content", []string{"DataInspectionFailed", "data_inspection_failed"}, request, content, "inappropriate input or output", nil},
 		{"serving", []string{"ModelServingError", "ModelUnavailable"}, model, overloaded, "the model's capacity", nil},
 		{"burst", []string{"limit_burst_rate", "Throttling.BurstRate"}, connection, rateLimit, "requests rise too fast", nil},

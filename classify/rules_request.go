@@ -27,7 +27,7 @@ var requestRules = []Rule{
 		Scope: request, Kind: content, Why: "a filter refused the prompt or the output; another provider may not",
 		Examples: ex(400, `{"error":{"code":"content_filter","message":"Refused."}}`)},
 	{ID: "text.content_policy", Status: st("2xx", "400", "403", "422", "451", "498", "500"), Text: []string{
-		"was flagged", "been flagged", "content management policy", "content policy", "content filter", "content filtering policy", "usage policy", "usage guidelines", "usage policies", "safety system", "safety reasons", "safety filter", "safety guardrail", "content moderation", "moderation", "inappropriate content",
+		"was flagged", "been flagged", "was filtered", "contentpolicyviolation", "content management policy", "content policy", "content filter", "content filtering policy", "usage policy", "usage guidelines", "usage policies", "safety system", "safety reasons", "safety filter", "safety guardrail", "content moderation", "moderation", "inappropriate content",
 		"considered high risk", "blocked output", "blocked by our", "output blocked", "prompt was blocked", "prompt blocked", "response was blocked", "sensitive content", "contain sensitive", "new_sensitive", "potentially violating", "violates our", "violate our", "harmful content", "prohibited content", "敏感", "违规内容", "不安全", "内容安全", "审核", "content exists risk", "guardrail was triggered", "guardrail triggered", "guardrail intervened", "blocked by guardrail", "blocked due to copyright"},
 		Not:   []string{"terms of service", "account", "terms of use"},
 		Scope: request, Kind: content, Why: "the same, in words",
