@@ -119,7 +119,8 @@ func TestNames(t *testing.T) {
 
 func TestObject(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"": "{}", " \n": "{}", `{"a":1.0}`: `{"a":1.0}`, " {} ": "{}", "[1]": `{"r":"[1]"}`, "{": `{"r":"{"}`, "x": `{"r":"x"}`} {
+	for text, want := range map[string]string{"": "{}", " \n": "{}", `{"a":1.0}`: `{"a":1.0}`, " {} ": "{}", "[1]": `{"r":"[1]"}`, "{": `{"r":"{"}`, "x": `{"r":"x"}`,
+		`"{\"a\":1}"`: `{"a":1}`, `"x"`: `{"r":"\"x\""}`, `"{"`: `{"r":"\"{\""}`} {
 		if got := string(Object(text, "r")); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}

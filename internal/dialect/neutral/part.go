@@ -104,8 +104,9 @@ func (c *Call) Object() json.RawMessage {
 	return Object(c.Arguments, "arguments")
 }
 
-// Object returns a text that is a JSON object as it is, an empty text as {}, and any other
-// text as the one member of an object.
+// Object returns a text that is a JSON object as it is, one that is such a text once more as a JSON
+// string, as some models write it, without that string, an empty text as {}, and any other text as the
+// one member of an object.
 func Object(text, member string) json.RawMessage {
 	trimmed := strings.Trim(text, " \t\r\n")
 	switch {
@@ -113,6 +114,13 @@ func Object(text, member string) json.RawMessage {
 		return json.RawMessage("{}")
 	case trimmed[0] == '{' && json.Valid([]byte(trimmed)):
 		return json.RawMessage(trimmed)
+	case trimmed[0] == '"':
+		var inner string
+		if json.Unmarshal([]byte(trimmed), &inner) == nil {
+			if inner = strings.Trim(inner, " \t\r\n"); strings.HasPrefix(inner, "{") && json.Valid([]byte(inner)) {
+				return json.RawMessage(inner)
+			}
+		}
 	}
 	return Encode(map[string]string{member: text})
 }

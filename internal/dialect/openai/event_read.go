@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/jsonscan"
@@ -32,6 +33,7 @@ type streamedCall struct {
 	name  string
 	args  string // what came before it began; of a call without an id all that came
 	free  bool   // a custom call, whose text is still open
+	said  bool   // some of the arguments have come; white space before them says nothing
 }
 
 // Read implements neutral.EventReader.
@@ -264,6 +266,10 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 	}
 	if id != "" && c.id == "" {
 		c.id = id
+	}
+	if !c.said && !free {
+		args = strings.TrimLeft(args, " \t\r\n")
+		c.said = args != ""
 	}
 	if !c.begun {
 		if c.name == "" {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"strings"
 
 	"omniroute/internal/dialect"
 	"omniroute/internal/dialect/neutral"
@@ -245,7 +246,9 @@ type arguments string
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		*a = arguments(neutral.Word(raw))
+		if *a = arguments(neutral.Word(raw)); strings.TrimSpace(string(*a)) == "" {
+			*a = ""
+		}
 	case 'n':
 	default:
 		*a = arguments(raw)
