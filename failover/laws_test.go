@@ -272,6 +272,13 @@ func TestLaws(t *testing.T) {
 				woken       -> dispatch b/1/m
 				content     -> commit b/1/m
 				end         -> finish`},
+		{name: "R6: what one account does not have, another may, of the same provider too",
+			targets: []string{"a/1/m", "a/1/n", "a/2/m", "b/1/m"},
+			play: `
+				begin       -> dispatch a/1/m
+				fail absent -> dispatch a/2/m
+				fail absent -> dispatch b/1/m
+				fail absent -> give up: request`},
 		{name: "R6: the client's own fault stops at once",
 			targets: []string{"a/1/m", "b/1/m"},
 			play: `

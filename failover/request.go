@@ -244,7 +244,7 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 		if m := a.Target.Model; m != nil && ev.Verdict.Kind == resilience.KindContextLength {
 			m.Refused(&r.ask, ev.Window, now)
 		}
-		r.markUnfit(a, ev.Verdict.Kind)
+		r.markUnfit(a, ev.Verdict)
 	}
 	switch {
 	case len(r.running) > 0 || r.final:
@@ -267,19 +267,24 @@ func back(v resilience.Verdict, now time.Time) time.Time {
 }
 
 // markUnfit rules out the targets that could do no better with this request (law R6).
-func (r *Request) markUnfit(a *Attempt, kind resilience.Kind) {
+func (r *Request) markUnfit(a *Attempt, v resilience.Verdict) {
 	for i := range r.plan.Targets {
-		if !r.plan.Targets[i].better(a.Target, kind, r.now) {
+		if !r.plan.Targets[i].better(a.Target, v, r.now) {
 			r.state[i].unfit = true
 		}
 	}
 }
 
 // better says whether a request that other refused might be answered here. A context window is
-// the model's, whoever offers it; what is refused otherwise depends on the provider too.
-func (t *Target) better(other *Target, kind resilience.Kind, now time.Time) bool {
+// the model's, whoever offers it; what is refused otherwise depends on the provider too. Where even the one
+// that refused might take it another time, it is not the provider's word but the account's: another
+// may have what this one lacks.
+func (t *Target) better(other *Target, v resilience.Verdict, now time.Time) bool {
 	k, o := t.Key(), other.Key()
-	if kind != resilience.KindContextLength {
+	switch {
+	case v.RetrySame:
+		return k.Connection != o.Connection || k.Provider != o.Provider
+	case v.Kind != resilience.KindContextLength:
 		return k.Model != o.Model || k.Provider != o.Provider
 	}
 	if w, o := t.window(now), other.window(now); w > 0 && o > 0 {

@@ -78,6 +78,7 @@ var verdicts = map[string]resilience.Verdict{
 	"401":     {Scope: resilience.ScopeConnection, Kind: resilience.KindAuth},
 	"404":     {Scope: resilience.ScopeModel, Kind: resilience.KindModelNotFound, Certain: true},
 	"length":  {Scope: resilience.ScopeRequest, Kind: resilience.KindContextLength},
+	"absent":  {Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetrySame: true},
 	"policy":  {Scope: resilience.ScopeRequest, Kind: resilience.KindContentPolicy},
 	"400":     {Scope: resilience.ScopeClient, Kind: resilience.KindInvalidRequest},
 	"local":   {Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout},

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"errors"
 
 	"omniroute/internal/dialect/jsonscan"
@@ -57,6 +58,9 @@ func ReadJSON(op Operation, path string, body []byte) (*Request, error) {
 			r.HasInput = true
 			s.Skip()
 		default:
+			if fault == nil && nearly(key) {
+				fault = requestErrorf(string(key), s.Pos(), "The field %s is not one of this API; write %s. Some upstreams take one for the other.", key, bytes.ToLower(key))
+			}
 			s.Skip()
 		}
 	}
@@ -72,6 +76,13 @@ func ReadJSON(op Operation, path string, body []byte) (*Request, error) {
 		return nil, requestErrorf("model", r.BodyModels[len(r.BodyModels)-1].Start, "The field model is empty: name a combo, a provider/model or a model.")
 	}
 	return r, nil
+}
+
+// nearly reports whether a member differs only in case from one that decides where the request goes and how its
+// answer is read. Many servers' parsers take no notice of case, so that the upstream might be asked for a model
+// that the client may not have, or send a stream where none is expected.
+func nearly(key []byte) bool {
+	return len(key) == len("model") && bytes.EqualFold(key, []byte("model")) || len(key) == len("stream") && bytes.EqualFold(key, []byte("stream"))
 }
 
 func syntaxFault(err error) *RequestError {

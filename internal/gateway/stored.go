@@ -10,7 +10,8 @@ import (
 	"omniroute/resilience"
 )
 
-// stored relays what is asked of a stored response to the connection that has made it.
+// stored relays what is asked of a stored response to the connection that has made it, and where that is not
+// known from connection to connection until one has it.
 func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(r.PathValue("id"), "/")
 	if id == "" {
@@ -18,25 +19,28 @@ func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	made, known := g.relay.Maker(id)
-	if !known || !g.theirs(r, made) {
+	anywhere, some := g.o.Router().Stored()
+	if known && !g.theirs(r, made) || !known && (!some || g.client(r).Restricted()) {
 		g.fail(w, r, unknownResponse(id, "id"))
 		return
 	}
-	key := made.Target
 	body, report := readBody(w, r, g.o.Router().Config().MaxBody)
 	if report != nil {
 		g.fail(w, r, report)
 		return
 	}
-	asked := &dialect.Request{Operation: dialect.OpOther, Path: r.URL.Path, Body: body.B, Model: key.Provider + "/" + key.Model,
-		Stream: r.URL.Query().Get("stream") == "true"}
-	to, barred, err := g.resolve(r, response, asked.Model, "")
-	if err != nil {
-		body.Release()
-		g.fail(w, r, refusal(err))
-		return
+	asked := &dialect.Request{Operation: dialect.OpOther, Path: r.URL.Path, Body: body.B, Stream: r.URL.Query().Get("stream") == "true"}
+	q := &relay.Request{ID: idOf(w), Route: anywhere, Dialect: response, Asked: asked, Body: body, Stored: id, Caller: caller(r)}
+	if known {
+		var err error
+		q.Pinned, asked.Model = made.Target, made.Target.Provider+"/"+made.Target.Model
+		if q.Route, q.Barred, err = g.resolve(r, response, asked.Model, ""); err != nil {
+			body.Release()
+			g.fail(w, r, refusal(err))
+			return
+		}
 	}
-	g.relay.Serve(w, r, &relay.Request{ID: idOf(w), Route: to, Dialect: response, Asked: asked, Body: body, Pinned: key, Barred: barred, Caller: caller(r)})
+	g.relay.Serve(w, r, q)
 }
 
 // pinned returns the name to ask the router for and the one target that a request can go to: one
@@ -48,7 +52,7 @@ func (g *Gateway) pinned(r *http.Request, previous, model string) (string, resil
 	made, known := g.relay.Maker(previous)
 	switch {
 	case !known:
-		return model, resilience.Key{}, nil // the upstream may know it
+		return model, resilience.Key{}, nil // one of its targets may know it
 	case !g.theirs(r, made):
 		return "", resilience.Key{}, unknownResponse(previous, "previous_response_id")
 	}
@@ -63,5 +67,5 @@ func (g *Gateway) theirs(r *http.Request, made relay.Maker) bool {
 
 func unknownResponse(id, param string) *dialect.ErrorReport {
 	return &dialect.ErrorReport{Status: http.StatusNotFound, Param: param,
-		Message: fmt.Sprintf("No response %s is known here: it was made too long ago, before the last start, or elsewhere.", cleanPath(id))}
+		Message: fmt.Sprintf("No response %s is known here.", cleanPath(id))}
 }

@@ -185,8 +185,15 @@ func (c *call) refused(body io.Reader) resilience.Verdict {
 	if c.asked.Operation == dialect.OpCount && noSuchCall(c.status) && v.Kind != resilience.KindModelNotFound {
 		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetryElsewhere: true, Rule: ruleNoCount}
 	}
+	if c.x.Stored != "" && c.status == http.StatusNotFound {
+		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetrySame: true, RetryElsewhere: true, Rule: ruleNotStored}
+	}
 	return v
 }
+
+// ruleNotStored stands in the verdict on an upstream that does not have a stored response. Another account
+// may have it, and whatever words the 404 has, they say nothing of this one.
+const ruleNotStored = "relay.not_stored"
 
 // ruleNoCount stands in the verdict on an upstream that has no count of tokens. Many of Anthropic's
 // dialect have none, agents ask for several at once, and it says nothing of the answers.

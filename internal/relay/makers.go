@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"net/http"
 	"sync"
 
 	"omniroute/internal/dialect"
@@ -49,9 +50,17 @@ func (rl *Relay) Maker(id string) (Maker, bool) { return rl.makers.get(id) }
 // maxResponseID bounds the ids that are remembered, in bytes.
 const maxResponseID = 256
 
-// remember notes who has made a response that may be asked for again.
+// remember notes who has made a response that may be asked for again, or has been found to have it.
 func (x *exchange) remember(c *call) {
+	key := c.attempt.Target.Key()
+	if x.Stored != "" && x.r.Method != http.MethodDelete && c.answer.Model != "" && len(x.Stored) <= maxResponseID {
+		if _, known := x.rl.makers.get(x.Stored); !known {
+			key.Model = c.answer.Model // the plan knew none
+			x.rl.makers.put(x.Stored, Maker{key, x.Caller})
+		}
+		return
+	}
 	if id := c.answer.ID; c.translation == nil && c.speaks.Name() == "responses" && x.Asked.Operation == dialect.OpGenerate && id != "" && len(id) <= maxResponseID {
-		x.rl.makers.put(id, Maker{c.attempt.Target.Key(), x.Caller})
+		x.rl.makers.put(id, Maker{key, x.Caller})
 	}
 }

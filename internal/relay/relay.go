@@ -74,6 +74,8 @@ type Request struct {
 	// Pinned is the one target that may answer, where only that has what the request names. Zero
 	// means any.
 	Pinned resilience.Key
+	// Stored is the id of a stored response that the path names, empty where it names none.
+	Stored string
 	// Caller tells the clients of one key from those of another.
 	Caller uint64
 	// Barred says by place which of the plan's targets the request may not use. Nil: it may use all.

@@ -24,6 +24,8 @@ type Router struct {
 
 	// fixed holds combos and listed names. It is never written after New.
 	fixed map[asked]*Route
+	// stored is the route to every connection that may have a stored response, nil where none may.
+	stored *Route
 	// turns are the counters of the fixed plans' nodes, and never written after New; a reload hands
 	// them on, with what was learned and the seed.
 	turns    turns
@@ -149,6 +151,9 @@ func NewSeeded(cfg *config.Config, e *resilience.Engine, old *Router, seed uint6
 			}
 			r.fixed[asked{d, name}] = route
 		}
+	}
+	if err := r.compileStored(before); err != nil {
+		return nil, err
 	}
 	r.places.Limit(limitsOf(cfg))
 	return r, nil

@@ -107,7 +107,9 @@ func New(o Options) *Main {
 	return &Main{o: o, log: o.Logger, unknown: classify.NewSamples(0), loaded: make(chan struct{}), served: make(chan struct{})}
 }
 
-const maxHeaderBytes = 64 << 10
+// The gateway takes fewer headers and says so as its API says errors. Where this is exceeded net/http
+// answers, in plain text.
+const maxHeaderBytes = 512 << 10
 
 // Start loads the configuration and the state, and returns when requests are answered. After an
 // error nothing is left behind.
