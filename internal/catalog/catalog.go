@@ -85,6 +85,9 @@ type Provider struct {
 	Models []Pattern
 	// Timeouts are of models that think for long before the first word. The first match counts.
 	Timeouts []Timeout
+	// Retired is the day on which the service ended, "" while it is there. It is still known, so that a configuration
+	// which names it can be told.
+	Retired string
 	// FreeCacheReads: prompt tokens from its cache do not count for its rate limits.
 	FreeCacheReads bool
 }

@@ -28,8 +28,9 @@ func TestProvidersAreComplete(t *testing.T) {
 		if p.Title == "" || len(p.Endpoints) == 0 {
 			t.Errorf("%s lacks a title or an endpoint", p.ID)
 		}
-		if _, ok := p.Endpoint(OpenAI); !ok {
-			t.Errorf("%s cannot be called with chat completions", p.ID)
+		_, chat := p.Endpoint(OpenAI)
+		if _, responses := p.Endpoint(Responses); !chat && !responses {
+			t.Errorf("%s speaks no API of OpenAI's", p.ID)
 		}
 		dialects := map[Dialect]bool{}
 		for _, e := range p.Endpoints {
@@ -69,7 +70,7 @@ func TestOwners(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{
 		"gpt-5.2": "openai", "o1": "openai", "o3-mini": "openai", "O4-mini": "openai", "claude-sonnet-5": "anthropic", "gemini-3-pro": "gemini",
-		"deepseek-chat": "deepseek", "grok-4": "xai", "mistral-large": "mistral", "sonar": "perplexity", "qwen3-max": "dashscope",
+		"deepseek-chat": "deepseek", "grok-4": "xai", "mistral-large": "mistral", "sonar": "", "qwen3-max": "dashscope",
 		"kimi-k2": "moonshot", "MiniMax-M2": "minimax", "command-a": "cohere",
 		"olmo-2": "", "open-llama": "", "llama-3.3-70b": "", "o": "", "my-gpt-5": "",
 	} {

@@ -135,9 +135,4 @@ var prices = map[string][]priced{
 		{"llama3-1-8b", Price{.1, .1, .1}},
 		{"gpt-oss-120b", Price{.35, .35, .75}},
 	},
-	"perplexity": {
-		{"sonar", Price{1, 1, 1}},
-		{"sonar-pro", Price{3, 3, 15}},
-		{"sonar-reasoning-pro", Price{2, 2, 8}},
-	},
 }

@@ -57,7 +57,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "openrouter", Title: "OpenRouter",
-		Endpoints:    openai("https://openrouter.ai/api/v1"),
+		Endpoints:    []Endpoint{{OpenAI, "https://openrouter.ai/api/v1", Bearer}, {Anthropic, "https://openrouter.ai/api/v1", Bearer}},
 		KeyVariables: []string{"OPENROUTER_API_KEY"},
 		Timeouts:     []Timeout{{"*deep-research*", research, wholeSlow}, {"openai/o#*", thinking, wholeSlow}, {"*-pro*", thinking, wholeSlow}},
 	},
@@ -76,7 +76,7 @@ var providers = []*Provider{
 	},
 	{
 		ID: "deepseek", Title: "DeepSeek",
-		Endpoints:    withAnthropic("https://api.deepseek.com/v1", "https://api.deepseek.com/anthropic/v1"),
+		Endpoints:    withAnthropic("https://api.deepseek.com", "https://api.deepseek.com/anthropic/v1"),
 		KeyVariables: []string{"DEEPSEEK_API_KEY"},
 		Models:       []Pattern{"deepseek-*"},
 		Timeouts:     []Timeout{{"*", thinking, wholeSlow}}, // queues instead of refusing, and keeps the line open meanwhile
@@ -84,7 +84,7 @@ var providers = []*Provider{
 	{
 		ID: "xai", Title: "xAI",
 		Aliases:      []string{"x-ai", "grok"},
-		Endpoints:    openai("https://api.x.ai/v1"),
+		Endpoints:    []Endpoint{{OpenAI, "https://api.x.ai/v1", Bearer}, {Responses, "https://api.x.ai/v1", Bearer}},
 		KeyVariables: []string{"XAI_API_KEY"},
 		Models:       []Pattern{"grok-*"},
 		Timeouts:     []Timeout{{"grok-4*", thinking, wholeSlow}},
@@ -92,13 +92,13 @@ var providers = []*Provider{
 	{
 		ID: "together", Title: "Together AI",
 		Aliases:      []string{"togetherai", "together-ai"},
-		Endpoints:    openai("https://api.together.xyz/v1"),
+		Endpoints:    openai("https://api.together.ai/v1"),
 		KeyVariables: []string{"TOGETHER_API_KEY"},
 	},
 	{
 		ID: "fireworks", Title: "Fireworks AI",
 		Aliases:      []string{"fireworks-ai"},
-		Endpoints:    openai("https://api.fireworks.ai/inference/v1"),
+		Endpoints:    []Endpoint{{OpenAI, "https://api.fireworks.ai/inference/v1", Bearer}, {Anthropic, "https://api.fireworks.ai/inference/v1", Bearer}},
 		KeyVariables: []string{"FIREWORKS_API_KEY"},
 		Models:       []Pattern{"accounts/fireworks/*"},
 	},
@@ -109,10 +109,11 @@ var providers = []*Provider{
 	},
 	{
 		ID: "perplexity", Title: "Perplexity",
-		Endpoints:    openai("https://api.perplexity.ai"),
+		// Its chat completions ended on 2026-09-27, and with them the names sonar, sonar-pro and the like: models are
+		// now called perplexity/sonar or as others call them, so that no bare name says that it is meant.
+		Endpoints:    []Endpoint{{Responses, "https://api.perplexity.ai/v1", Bearer}},
 		KeyVariables: []string{"PERPLEXITY_API_KEY"},
-		Models:       []Pattern{"sonar", "sonar-*"},
-		Timeouts:     []Timeout{{"sonar-deep-research*", research, wholeSlow}, {"sonar-reasoning*", thinking, wholeSlow}},
+		Timeouts:     []Timeout{{"*", thinking, wholeSlow}}, // searches before it speaks
 	},
 	{
 		ID: "nvidia", Title: "NVIDIA NIM",
@@ -123,6 +124,7 @@ var providers = []*Provider{
 	{
 		ID: "github-models", Title: "GitHub Models",
 		Aliases: []string{"github"},
+		Retired: "2026-07-30",
 		// GITHUB_TOKEN is in every workflow and says nothing about models, so it is not asked for.
 		Endpoints:    openai("https://models.github.ai/inference"),
 		KeyVariables: []string{"GITHUB_MODELS_TOKEN"},
@@ -164,7 +166,7 @@ var providers = []*Provider{
 	{
 		ID: "dashscope", Title: "Alibaba DashScope (Qwen)",
 		Aliases:      []string{"qwen", "alibaba"},
-		Endpoints:    openai("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
+		Endpoints:    withAnthropic("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "https://dashscope-intl.aliyuncs.com/apps/anthropic/v1"),
 		KeyVariables: []string{"DASHSCOPE_API_KEY"},
 		Models:       []Pattern{"qwen-*", "qwen#*", "qwq-*", "qvq-*"},
 		Timeouts:     []Timeout{{"qwq-*", thinking, wholeSlow}, {"*thinking*", thinking, wholeSlow}},
@@ -198,7 +200,7 @@ var providers = []*Provider{
 	{
 		ID: "vercel", Title: "Vercel AI Gateway",
 		Aliases:      []string{"vercel-ai-gateway"},
-		Endpoints:    openai("https://ai-gateway.vercel.sh/v1"),
+		Endpoints:    withAnthropic("https://ai-gateway.vercel.sh/v1", "https://ai-gateway.vercel.sh/v1"),
 		KeyVariables: []string{"AI_GATEWAY_API_KEY"},
 	},
 	{

@@ -88,6 +88,10 @@ func search(env func(string) (string, bool)) ([]found, []Warning) {
 		if len(f.variables) == 0 {
 			continue
 		}
+		if p.Retired != "" {
+			warn("%s was left out: it was retired by its owner on %s", p.Title, p.Retired)
+			continue
+		}
 		if p.BaseURLVariable != "" {
 			address, _ := env(p.BaseURLVariable)
 			address = strings.TrimRight(address, "/")

@@ -69,10 +69,62 @@ func TestFromEnvironmentWithoutKeys(t *testing.T) {
 	}
 }
 
+// TestPairsFromTheEnvironment sets every two known variables together: both providers are there, and a bare name goes to
+// the one that it belongs to.
+func TestPairsFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"openai": "gpt-5.2", "anthropic": "claude-sonnet-5", "gemini": "gemini-3-pro", "mistral": "mistral-large", "deepseek": "deepseek-chat",
+		"xai": "grok-4", "cohere": "command-a", "moonshot": "kimi-k2", "dashscope": "qwen3-max", "minimax": "MiniMax-M2"}
+	for i, p := range catalog.All() {
+		for _, q := range catalog.All()[i+1:] {
+			if !p.NeedsKey() || !q.NeedsKey() || p.Retired != "" || q.Retired != "" {
+				continue
+			}
+			vars := map[string]string{p.KeyVariables[0]: "k-1", q.KeyVariables[0]: "k-2", "AZURE_OPENAI_ENDPOINT": "https://acme.example"}
+			c, warnings, err := FromEnvironment(environment(vars))
+			if err != nil || len(warnings) > 0 || len(c.Providers) != 2 {
+				t.Errorf("%s and %s: %v, %v", p.ID, q.ID, warnings, err)
+				continue
+			}
+			for _, known := range []*catalog.Provider{p, q} {
+				if name := names[known.ID]; name != "" {
+					if r, err := c.Resolve(name); err != nil || len(r.Combo.Targets) != 1 || r.Combo.Targets[0].Provider.ID != known.ID {
+						t.Errorf("%s and %s: %s is not %s's: %v", p.ID, q.ID, name, known.ID, err)
+					}
+				}
+				if r, err := c.Resolve(known.ID + "/made-up"); err != nil || r.Combo.Targets[0].Provider.ID != known.ID {
+					t.Errorf("%s and %s: %s/made-up: %v", p.ID, q.ID, known.ID, err)
+				}
+			}
+		}
+	}
+}
+
+// TestRetiredProvider: a service that has ended is not taken from the environment, and a file that names it hears of it.
+func TestRetiredProvider(t *testing.T) {
+	t.Parallel()
+	_, warnings, err := FromEnvironment(environment(map[string]string{"GITHUB_MODELS_TOKEN": "k-1"}))
+	if !errors.Is(err, ErrNoKeys) || len(warnings) != 1 || !strings.Contains(warnings[0].Message, "retired") {
+		t.Errorf("%v, %v", warnings, err)
+	}
+	for text, want := range map[string]int{
+		`providers: {github-models: {connections: [{id: main, api_key: k-1}]}}`:                                        1,
+		`providers: {github-models: {base_url: "https://models.example/v1", connections: [{id: main, api_key: k-1}]}}`: 0,
+	} {
+		_, warnings, err := Parse("test.yaml", []byte(text), environment(nil))
+		if err != nil || len(warnings) != want || want > 0 && !strings.Contains(warnings[0].Message, "2026-07-30") {
+			t.Errorf("%s: %v, %v", text, warnings, err)
+		}
+	}
+}
+
 // TestEveryProviderWorksFromTheEnvironment sets each known variable alone.
 func TestEveryProviderWorksFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for _, p := range catalog.All() {
+		if p.Retired != "" {
+			continue
+		}
 		for _, variable := range p.KeyVariables {
 			vars := map[string]string{variable: "k-1"}
 			if p.BaseURLVariable != "" {
@@ -83,7 +135,11 @@ func TestEveryProviderWorksFromTheEnvironment(t *testing.T) {
 				t.Errorf("%s: %v, %v", variable, warnings, err)
 				continue
 			}
-			if r, err := c.Resolve("any-model"); err != nil || r.Combo.Targets[0].Provider.ID != p.ID {
+			dialect := catalog.OpenAI
+			if _, ok := p.Endpoint(dialect); !ok {
+				dialect = p.Endpoints[0].Dialect
+			}
+			if r, err := c.ResolveFor(dialect, "any-model"); err != nil || r.Combo.Targets[0].Provider.ID != p.ID {
 				t.Errorf("%s: a bare name does not reach the only provider: %v", variable, err)
 			}
 		}

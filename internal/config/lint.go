@@ -64,6 +64,9 @@ func (b *builder) lintProvider(n *node, p *Provider) {
 		return
 	}
 	list := n.get("connections")
+	if p.Known != nil && p.Known.Retired != "" && p.baseURL == "" && !allHave(list, "base_url") {
+		b.warnf(n, "%s was retired by its owner on %s, so that calls fail; remove the provider", p.Known.Title, p.Known.Retired)
+	}
 	if way := n.get("connections_strategy"); way.ok() && len(p.Connections) < 2 && len(p.LeftOut) == 0 {
 		b.warnf(way, "the provider has one connection, so there is nothing to choose; remove it, or add a connection")
 	}

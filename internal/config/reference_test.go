@@ -69,7 +69,13 @@ func reference(t *testing.T) []byte {
 		"duration": durationText,
 		"scope":    classify.RateLimitScope,
 		"address": func(p *catalog.Provider) string {
+			if p.Retired != "" {
+				return "retired on " + p.Retired
+			}
 			if e, _ := p.Endpoint(catalog.OpenAI); e.BaseURL != "" {
+				return code(e.BaseURL)
+			}
+			if e := p.Endpoints[0]; e.BaseURL != "" {
 				return code(e.BaseURL)
 			}
 			return "your own, such as " + code(p.BaseURLExample)
