@@ -106,7 +106,7 @@ func TestForModelProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := map[string]any{"model": rapid.String().Draw(t, "old") + "x", "stream": rapid.Bool().Draw(t, "stream")}
 		for range rapid.IntRange(0, 5).Draw(t, "members") {
-			key := rapid.SampledFrom([]string{"messages", "Model", "model ", "metadata", "a\"b", "ü"}).Draw(t, "key")
+			key := rapid.SampledFrom([]string{"messages", "models", "model ", "metadata", "a\"b", "ü"}).Draw(t, "key")
 			doc[key] = rapid.SampledFrom([]any{nil, 1.5, "model", []any{map[string]any{"model": "inner"}}, map[string]any{"model": "inner"}}).Draw(t, "value")
 		}
 		var body []byte

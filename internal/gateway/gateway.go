@@ -132,7 +132,7 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 			Message: fmt.Sprintf("The request has more than %d header fields or %d KiB of them.", maxHeaders, maxHeaderBytes>>10)})
 	case !plainPath(r.URL.Path):
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusBadRequest, Message: "The request's path has segments or characters that no call of this API has."})
-	case r.Header.Get("Upgrade") != "":
+	case asksForWebSocket(r.Header):
 		w.Header().Set("Upgrade", "HTTP/1.1")
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusUpgradeRequired, Message: "WebSockets are not served here; use HTTP."})
 	case r.URL.Path == helloPath:

@@ -106,6 +106,7 @@ func TestBadRequests(t *testing.T) {
 		"a query in the path":    {path: "/v1/chat%3fkey=x", body: good, status: 400, want: "path"},
 		"a backslash":            {path: `/v1/chat\..\x`, body: good, status: 400, want: "path"},
 		"a line end in the path": {path: "/v1/chat%0d%0aX-Evil:%20y", body: good, status: 400, want: "path"},
+		"an upgrade of several":  {method: "GET", path: "/v1/responses", header: header("Connection", "Upgrade", "Upgrade", "h2c, WebSocket/13"), status: 426, want: "WebSocket"},
 		"an upgrade":             {method: "GET", path: "/v1/responses", header: header("Connection", "Upgrade", "Upgrade", "websocket"), status: 426, want: "WebSocket"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,6 +222,26 @@ func TestProbes(t *testing.T) {
 		req, _ := http.NewRequestWithContext(t.Context(), c.method, w.URL+c.path, nil)
 		if a := w.Do(req); a.Status != c.status || a.Err != nil || a.Body != "" {
 			t.Errorf("%s %s: %+v", c.method, c.path, a)
+		}
+	}
+}
+
+// TestOffersOfOtherProtocols: a client that would rather speak HTTP/2 over plain HTTP, as Java's does, is answered
+// over what it speaks, and the offer goes no further.
+func TestOffersOfOtherProtocols(t *testing.T) {
+	t.Parallel()
+	w := gatewaytest.Start(t, gatewaytest.Setup{Sockets: true, Config: guarded, Providers: []lab.Options{{Name: "p"}}})
+	req, _ := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"x"}]}`))
+	for name, value := range map[string]string{"Authorization": "Bearer client-key-1", "Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "Http2-Settings": "AAEAAEAAAAIAAAABAAMAAABk"} {
+		req.Header.Set(name, value)
+	}
+	a := w.Do(req)
+	if a.Status != 200 {
+		t.Fatalf("%+v", a)
+	}
+	for _, up := range w.Providers["p"].Requests() {
+		if up.Header.Get("Upgrade") != "" || up.Header.Get("Http2-Settings") != "" {
+			t.Errorf("the upstream got the offer: %v", up.Header)
 		}
 	}
 }

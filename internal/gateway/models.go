@@ -130,6 +130,10 @@ func page(all []listed, r *http.Request) any {
 // model describes one model; names with a slash need no escaping.
 func (g *Gateway) model(w http.ResponseWriter, r *http.Request) {
 	d, id := dialectOf(r), r.PathValue("id")
+	if id == "" {
+		g.models(w, r) // a list with a slash at its end
+		return
+	}
 	if d == google {
 		id = strings.TrimPrefix(id, "models/")
 	}

@@ -47,6 +47,19 @@ func tooManyHeaders(h http.Header) bool {
 	return fields > maxHeaders || size > maxHeaderBytes
 }
 
+// asksForWebSocket tells a wish that cannot be met. Others are offers, which a server may leave: Java's client, for
+// one, offers HTTP/2 with every first request over plain HTTP.
+func asksForWebSocket(h http.Header) bool {
+	for _, line := range h["Upgrade"] {
+		for protocol := range strings.SplitSeq(line, ",") {
+			if name, _, _ := strings.Cut(strings.TrimSpace(protocol), "/"); strings.EqualFold(name, "websocket") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // plainPath reports whether a path means the same to everybody: the upstream gets it too, and one
 // with dot segments, or with what is a query to some, might lead to a call that was not asked for.
 func plainPath(path string) bool {

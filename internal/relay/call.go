@@ -182,11 +182,11 @@ func (c *call) refused(body io.Reader) resilience.Verdict {
 	text, err := io.ReadAll(io.LimitReader(body, maxError))
 	c.readFault(text)
 	v := c.judge(classify.PhaseBody, text, err) // the status outranks the error
-	if c.asked.Operation == dialect.OpCount && noSuchCall(c.status) && v.Kind != resilience.KindModelNotFound {
-		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetryElsewhere: true, Rule: ruleNoCount}
-	}
-	if c.x.Stored != "" && c.status == http.StatusNotFound {
+	switch {
+	case c.x.Stored != "" && c.status == http.StatusNotFound:
 		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetrySame: true, RetryElsewhere: true, Rule: ruleNotStored}
+	case noSuchCall(c.status) && v.Kind != resilience.KindModelNotFound && !c.everyUpstreamHas():
+		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetryElsewhere: true, Rule: ruleNoSuchCall}
 	}
 	return v
 }
@@ -195,9 +195,22 @@ func (c *call) refused(body io.Reader) resilience.Verdict {
 // may have it, and whatever words the 404 has, they say nothing of this one.
 const ruleNotStored = "relay.not_stored"
 
-// ruleNoCount stands in the verdict on an upstream that has no count of tokens. Many of Anthropic's
-// dialect have none, agents ask for several at once, and it says nothing of the answers.
-const ruleNoCount = "relay.no_count"
+// ruleNoSuchCall stands in the verdict on an upstream that does not have a call: a count of tokens, embeddings, images,
+// or what a client has made up. Another provider may have it, and it says nothing of the answers.
+const ruleNoSuchCall = "relay.no_such_call"
+
+// everyUpstreamHas reports whether the call is the one for which an upstream of its dialect is there: where that is
+// not found the address is wrong.
+func (c *call) everyUpstreamHas() bool {
+	if c.asked.Operation != dialect.OpGenerate {
+		return false
+	}
+	switch strings.TrimRight(c.x.Asked.Path, "/") {
+	case "/v1/chat/completions", "/v1/messages", "/v1/responses":
+		return true
+	}
+	return c.translation != nil || c.asked.PathModel.End > 0
+}
 
 func noSuchCall(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented

@@ -162,6 +162,9 @@ func (x *exchange) requestFault(out *dialect.ErrorReport, first *failover.Record
 	}
 	out.RetryAfter = 0
 	out.Code, out.Type, out.Param, out.Message = fault.Code, fault.Type, fault.Param, fault.Message
+	if out.Message == "" && first.Verdict.Rule == ruleNoSuchCall {
+		out.Message = "The upstream has no such call."
+	}
 	if out.Message == "" {
 		out.Message = "The upstream refused the request (" + first.Verdict.Kind.String() + ")."
 	}
@@ -169,7 +172,7 @@ func (x *exchange) requestFault(out *dialect.ErrorReport, first *failover.Record
 		out.Code = first.Verdict.Kind.String()
 	}
 	switch s := first.Status; {
-	case first.Verdict.Rule == ruleNoCount: // clients that hear this count by themselves
+	case first.Verdict.Rule == ruleNoSuchCall: // clients that hear this of a count do it by themselves
 		out.Status = http.StatusNotFound
 	case s >= 400 && s < 500 && s != 401 && s != 403 && s != 407 && s != 408 && s != 429:
 		out.Status = s
