@@ -23,7 +23,7 @@ type builder struct {
 func (b *builder) build() *Config {
 	n := b.root
 	c := &Config{
-		File: b.src.name, MaxBody: 64 << 20, ShutdownGrace: 30 * time.Second, Affinity: Affinity{nil, time.Hour, 10_000},
+		File: b.src.name, MaxBody: 64 << 20, MaxBodies: 1 << 30, ShutdownGrace: 30 * time.Second, Affinity: Affinity{nil, time.Hour, 10_000},
 		Listen: Address{"tcp", "127.0.0.1:20128"}, Store: Store{Kind: StoreSQLite, Path: fromDir(b.dir, "omniroute.db")},
 		providers: map[string]*Provider{}, combos: map[string]*Combo{}, listed: map[string][]Target{},
 	}
@@ -32,6 +32,12 @@ func (b *builder) build() *Config {
 	b.store(n.get("store"))
 	if size := n.get("max_body"); size.ok() {
 		c.MaxBody, _ = parseSize(size.text)
+	}
+	c.MaxBodies = max(c.MaxBodies, c.MaxBody)
+	if size := n.get("max_bodies"); size.ok() {
+		if c.MaxBodies, _ = parseSize(size.text); c.MaxBodies < c.MaxBody {
+			b.errorf(size, "it is below max_body, so that the largest request could never be taken; raise it, or lower max_body")
+		}
 	}
 	b.duration(n.get("shutdown_grace"), &c.ShutdownGrace)
 	b.record(n.get("record"))

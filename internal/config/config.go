@@ -33,6 +33,8 @@ type Config struct {
 	Store Store
 	// MaxBody bounds a request's body, in bytes. Defaults to 64 MiB.
 	MaxBody int64
+	// MaxBodies bounds what the bodies of requests come to that are held at once, in bytes. Defaults to 1 GiB.
+	MaxBodies int64
 	// Record says where outcomes are recorded; the zero value, nowhere.
 	Record Record
 	// ShutdownGrace is how long running requests may take after a stop was asked for. Defaults to 30s.

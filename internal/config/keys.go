@@ -31,6 +31,7 @@ var root = spec{kind: kindObject, fields: []field{
 		doc: "Where exclusions are kept over a restart: sqlite:PATH, from the configuration's folder; redis://[USER:PASSWORD@]HOST:PORT/DB (rediss:// with TLS), which several gateways share; or memory: for nowhere. Behind a server ?prefix=NAME: keeps clusters apart and ?ca=FILE names its certificate authority.",
 	},
 	{key: "max_body", spec: spec{kind: kindSize, min: 1}, def: "64MiB", doc: "The largest request body. Larger ones are answered 413."},
+	{key: "max_bodies", spec: spec{kind: kindSize, min: 1}, def: "1GiB", doc: "What the bodies of all requests may come to that wait for their answers. What does not fit is answered 503 `queue_full`. Of several `client_keys` each must leave as much free as it holds, so that none takes the room of the others."},
 	{key: "shutdown_grace", spec: spec{kind: kindDuration}, def: "30s", doc: "How long running requests may take after a stop was asked for."},
 	{
 		key: "metrics_listen", spec: spec{kind: kindString},

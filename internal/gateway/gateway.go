@@ -55,6 +55,7 @@ type Gateway struct {
 	draining atomic.Bool
 	panics   atomic.Int64
 	rates    rates
+	bodies   relay.Hold
 }
 
 // New returns a Gateway.
@@ -192,7 +193,7 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request) {
 // accept reads what a request asks for. It returns nil where it has answered with an error.
 func (g *Gateway) accept(w http.ResponseWriter, r *http.Request) *relay.Request {
 	router := g.o.Router()
-	body, report := readBody(w, r, router.Config().MaxBody)
+	body, report := g.readBody(w, r, router.Config())
 	if report != nil {
 		g.fail(w, r, report)
 		return nil

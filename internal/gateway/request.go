@@ -127,7 +127,8 @@ func caller(r *http.Request) uint64 { return maphash.String(callers, presentedKe
 
 // readBody reads a request's body within the limit, its content encoding undone. The caller
 // releases it.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*relay.Buffer, *dialect.ErrorReport) {
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, cfg *config.Config) (*relay.Buffer, *dialect.ErrorReport) {
+	limit := cfg.MaxBody
 	tooLarge := func() *dialect.ErrorReport {
 		w.Header().Set("Connection", "close")
 		return &dialect.ErrorReport{Code: dialect.CodeRequestTooLarge,
@@ -145,6 +146,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*relay.Buffe
 		length = -1
 	}
 	body := relay.NewBuffer()
+	body.Within(relay.Share{Of: &g.bodies, Most: cfg.MaxBodies, Caller: caller(r), Fair: len(cfg.ClientKeys) > 1})
 	slow := &impatient{src: src, out: http.NewResponseController(w)}
 	err := body.Fill(slow, length, limit)
 	slow.done()
@@ -155,6 +157,11 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (*relay.Buffe
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		w.Header().Set("Connection", "close")
 		return nil, &dialect.ErrorReport{Status: http.StatusRequestTimeout, Message: "The request's body came too slowly."}
+	}
+	if errors.Is(err, relay.ErrNoRoom) {
+		w.Header().Set("Connection", "close")
+		return nil, &dialect.ErrorReport{Code: dialect.CodeQueueFull, RetryAfter: time.Second,
+			Message: "The bodies of the requests that run come to as much as this gateway holds at once (max_bodies); try again when some are answered."}
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || errors.Is(err, io.ErrShortBuffer) {
 		return nil, tooLarge()

@@ -24,7 +24,7 @@ func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, unknownResponse(id, "id"))
 		return
 	}
-	body, report := readBody(w, r, g.o.Router().Config().MaxBody)
+	body, report := g.readBody(w, r, g.o.Router().Config())
 	if report != nil {
 		g.fail(w, r, report)
 		return

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"io"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,9 @@ type Buffer struct {
 	B []byte
 
 	holders atomic.Int32
+
+	share Share
+	taken int64 // of the share
 }
 
 const (
@@ -34,6 +38,9 @@ func NewBuffer() *Buffer {
 	return b
 }
 
+// Within makes the buffer take its bytes from a share, until it is released.
+func (b *Buffer) Within(s Share) { b.share = s }
+
 // Retain adds a holder.
 func (b *Buffer) Retain() {
 	if b != nil {
@@ -46,6 +53,8 @@ func (b *Buffer) Release() {
 	if b == nil || b.holders.Add(-1) > 0 {
 		return
 	}
+	b.share.give(b.taken)
+	b.share, b.taken = Share{}, 0
 	if cap(b.B) > maxPooled {
 		b.B = nil
 	}
@@ -54,7 +63,7 @@ func (b *Buffer) Release() {
 }
 
 // Fill appends all of r, which is size bytes long or, below 0, of unknown length, and stops with
-// io.ErrShortBuffer once there are more than limit bytes. A promised size is believed only as
+// io.ErrShortBuffer once there are more than limit bytes, and with ErrNoRoom where its share has none. A promised size is believed only as
 // bytes come, so that promises cost nothing.
 func (b *Buffer) Fill(r io.Reader, size, limit int64) error {
 	b.grow(min(max(size, 0)+1, 256<<10))
@@ -64,6 +73,8 @@ func (b *Buffer) Fill(r io.Reader, size, limit int64) error {
 		switch {
 		case int64(len(b.B)) > limit:
 			return io.ErrShortBuffer
+		case !b.hold(size):
+			return ErrNoRoom
 		case err == io.EOF:
 			return nil
 		case err != nil:
@@ -76,6 +87,23 @@ func (b *Buffer) Fill(r io.Reader, size, limit int64) error {
 			b.grow(more)
 		}
 	}
+}
+
+// hold takes from the share what the body has come to, in steps that double, so that it asks seldom.
+func (b *Buffer) hold(size int64) bool {
+	n := int64(len(b.B))
+	if n <= b.taken {
+		return true
+	}
+	want := max(int64(startBuffer), 1<<bits.Len64(uint64(n-1)))
+	if size >= n {
+		want = min(want, size)
+	}
+	if !b.share.take(b.taken, want-b.taken) {
+		return false
+	}
+	b.taken = want
+	return true
 }
 
 // grow makes room for n more bytes.
