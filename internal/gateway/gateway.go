@@ -207,7 +207,13 @@ func (g *Gateway) accept(w http.ResponseWriter, r *http.Request) *relay.Request 
 	}
 	name, pinned := asked.Model, resilience.Key{}
 	if d == response {
-		if name, pinned, report = g.pinned(r, responses.PreviousID(body.B), name); report != nil {
+		previous, err := responses.PreviousID(body.B)
+		if err != nil {
+			body.Release()
+			g.fail(w, r, refusal(err))
+			return nil
+		}
+		if name, pinned, report = g.pinned(r, previous, name); report != nil {
 			body.Release()
 			g.fail(w, r, report)
 			return nil

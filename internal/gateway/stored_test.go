@@ -65,6 +65,12 @@ func TestStoredResponsesOfOthers(t *testing.T) {
 				t.Errorf("%s: an upstream was asked", key)
 			}
 		}
+		for _, ids := range [][2]string{{made.ID, own.ID}, {own.ID, made.ID}} {
+			a := ask("POST", "/v1/responses", "coding-key", `{"model": "coding", "input": "go on", "previous_response_id": "`+ids[0]+`", "previous_response_id": "`+ids[1]+`"}`)
+			if a.Status != 400 || !strings.Contains(a.Body, "two responses") {
+				t.Errorf("goes on from two: %+v", a)
+			}
+		}
 		// One's own, though its target has no name that the key may ask for; and keys that may have everything.
 		if a := goOn("coding-key", "coding", own.ID); a.Status != 200 || a.Header.Get("X-Omniroute-Provider") != "p" {
 			t.Errorf("goes on from its own: %+v", a)

@@ -39,18 +39,21 @@ func operation(path string) dialect.Operation {
 }
 
 // PreviousID returns the id of the stored response that a request goes on from, empty without
-// one. Only the connection that made it has it.
-func PreviousID(body []byte) string {
-	id := ""
+// one. Only the connection that made it has it. The error is a *dialect.RequestError about a request that names
+// two: which of them an upstream takes cannot be known.
+func PreviousID(body []byte) (id string, err error) {
 	s := jsonscan.New(body)
 	for ok := s.Object(); ok; ok = s.More('}') {
-		if key := s.Key(); string(key) == "previous_response_id" {
-			id = string(s.Text())
-		} else {
+		if key := s.Key(); string(key) != "previous_response_id" {
 			s.Skip()
+			continue
+		}
+		before := id
+		if id = string(s.Text()); before != "" && before != id {
+			return "", &dialect.RequestError{Param: "previous_response_id", Offset: -1, Message: "The request names two responses to go on from; name one."}
 		}
 	}
-	return id
+	return id, nil
 }
 
 // ToolNames returns what names of tools may look like.
