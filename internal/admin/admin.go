@@ -55,11 +55,13 @@ type Admin struct {
 	open    *http.ServeMux
 	hub     *hub
 	stories *stories
-	series  *telemetry.Series
-	lines   *telemetry.Timelines
-	trail   *trail
-	guesses guesses
-	stop    func()
+	// strangers are the last requests of those who are no clients: anybody can send any number.
+	strangers *stories
+	series    *telemetry.Series
+	lines     *telemetry.Timelines
+	trail     *trail
+	guesses   guesses
+	stop      func()
 	// persistence is what the engine's status says of the store, kept by its events: health is asked
 	// often and by anybody, and a status costs more the more is out.
 	persistence atomic.Pointer[string]
@@ -79,7 +81,7 @@ func New(o Options) *Admin {
 	}
 	a := &Admin{
 		o: o, log: o.Logger, engine: o.Runner.Engine(), mux: http.NewServeMux(), open: http.NewServeMux(),
-		hub: newHub(o.Events, o.Backlog, time.Now()), stories: newStories(o.Stories),
+		hub: newHub(o.Events, o.Backlog, time.Now()), stories: newStories(o.Stories), strangers: newStories(maxStrangers),
 		series: telemetry.NewSeries(), lines: telemetry.NewTimelines(),
 		trail: newTrail(o.Trail, o.Logger),
 	}
@@ -92,6 +94,10 @@ func New(o Options) *Admin {
 
 // Observe takes in the story of a request that is over.
 func (a *Admin) Observe(s telemetry.Story) {
+	if s.Stranger {
+		a.strangers.add(s)
+		return
+	}
 	a.stories.add(s)
 	a.series.Observe(s)
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,5 +49,30 @@ func TestSeriesBeginsWithWhatIsOut(t *testing.T) {
 	b.Restored()
 	if l := b.Series(time.Now()).Timelines; len(l) != 1 || l[0].States[0].State != "cooling" {
 		t.Errorf("%+v", l)
+	}
+}
+
+// TestStrangersPushNobodyOut: any number of requests without a client's key leaves the stories and the series as they
+// were, and the last of them can be asked for.
+func TestStrangersPushNobodyOut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, world, nil)
+	at := time.Now().Add(-time.Second)
+	b.Observe(telemetry.Story{ID: "client", At: at, Status: 200})
+	for i := range 2000 {
+		b.Observe(telemetry.Story{ID: fmt.Sprint("stranger-", i), At: at, Status: 401, Code: "invalid_api_key", Stranger: true})
+	}
+	for id, status := range map[string]int{"client": 200, "stranger-1999": 200, "stranger-1900": 200, "stranger-1899": 404} {
+		if w := b.ask("GET", "/admin/v1/requests/"+id, ""); w.Code != status {
+			t.Errorf("%s: %d, want %d", id, w.Code, status)
+		}
+	}
+	if s := want[Series](b, 200, "GET", "/admin/v1/series", ""); s.Recent.Requests != 1 {
+		t.Errorf("%d requests were counted", s.Recent.Requests)
+	}
+	n := 0
+	b.Stories(func(telemetry.Story) bool { n++; return true })
+	if n != 1 {
+		t.Errorf("%d stories are kept", n)
 	}
 }

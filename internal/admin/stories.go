@@ -11,6 +11,9 @@ import (
 	"omniroute/resilience"
 )
 
+// maxStrangers is how many requests without a client's key are remembered.
+const maxStrangers = 100
+
 // stories is a ring of the last requests.
 type stories struct {
 	mu   sync.Mutex
@@ -165,12 +168,14 @@ func (a *Admin) Stories(f func(telemetry.Story) bool) { a.stories.each(f) }
 func (a *Admin) request(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	var found *telemetry.Story
-	a.stories.each(func(s telemetry.Story) bool {
-		if s.ID == id {
-			found = &s
-		}
-		return found == nil
-	})
+	for _, kept := range []*stories{a.stories, a.strangers} {
+		kept.each(func(s telemetry.Story) bool {
+			if found == nil && s.ID == id {
+				found = &s
+			}
+			return found == nil
+		})
+	}
 	if found == nil {
 		return refuse(http.StatusNotFound, "not_found", "no request %q is remembered; the last %d that are over are", shown(id), a.o.Stories)
 	}

@@ -141,7 +141,7 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	case !g.o.Trusted && g.fromPage(r):
 		g.fail(w, r, &dialect.ErrorReport{Status: http.StatusForbidden,
 			Message: "A web page asks, or the gateway is asked under a foreign name. Without client keys only programs on this machine may ask, as localhost or 127.0.0.1; set client_keys in the gateway's configuration."})
-	case !g.o.Trusted && !g.o.Router().Config().ClientAllowed(presentedKey(r)):
+	case g.stranger(r):
 		g.fail(w, r, &dialect.ErrorReport{Code: dialect.CodeInvalidAPIKey,
 			Message: "This gateway does not know the key; send one of its client keys as \"Authorization: Bearer KEY\"."})
 	case g.draining.Load():
@@ -155,6 +155,11 @@ func (g *Gateway) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 		g.fail(w, r, report)
 	}
 	return true
+}
+
+// stranger reports whether whoever asks is no client: a page, or one without a key.
+func (g *Gateway) stranger(r *http.Request) bool {
+	return !g.o.Trusted && (g.fromPage(r) || !g.o.Router().Config().ClientAllowed(presentedKey(r)))
 }
 
 // fromPage reports whether a browser may be asking for somebody else's page, where no key keeps that
@@ -246,7 +251,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, rep *dialect.Erro
 	status := d.ErrorStatus(rep)
 	relay.WriteError(w, d, rep, rep.StatusCode() == http.StatusServiceUnavailable || rep.Code == dialect.CodeClientRateLimited)
 	g.observe(telemetry.Story{ID: idOf(w), At: time.Now(), Method: r.Method, Path: cleanPath(r.URL.Path), Dialect: d.Name(), Status: status, Code: errorWord(rep),
-		TraceParent: telemetry.ParentOf(r.Header)})
+		Stranger: g.stranger(r), TraceParent: telemetry.ParentOf(r.Header)})
 }
 
 func errorWord(rep *dialect.ErrorReport) string {

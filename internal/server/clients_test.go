@@ -152,3 +152,39 @@ func TestBadClientsLeaveNothingBehind(t *testing.T) {
 	}
 	t.Errorf("%d goroutines and %d KiB of heap before, %d and %d after", goroutines, heap>>10, n, bytes>>10)
 }
+
+// TestStrangersAreKeptApart: who has no key is in the log and the metrics, and in nothing that few fit into.
+func TestStrangersAreKeptApart(t *testing.T) {
+	t.Parallel()
+	_, base := upstream(t, nil)
+	g := start(t, t.TempDir(), yaml(base, ""))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", g.URL()+"/v1/chat/completions", strings.NewReader(chatBody("large", false)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Request-Id", "stranger-1")
+	resp, err := g.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 401 {
+		t.Fatal(resp.StatusCode)
+	}
+	g.log.wait(t, "id=stranger-1 status=401", 1)
+	if code, text := g.call("GET", "/admin/v1/series", ""); code != 200 || !strings.Contains(text, `"requests":0`) {
+		t.Errorf("the series: %d %s", code, text)
+	}
+	if code, text := g.call("GET", "/admin/v1/requests/stranger-1", ""); code != 200 || !strings.Contains(text, "invalid_api_key") {
+		t.Errorf("its story: %d %s", code, text)
+	}
+	if code, text := g.call("GET", "/metrics", ""); code != 200 || !strings.Contains(text, `omniroute_requests_total{route="(none)",status="401"} 1`) {
+		t.Errorf("the metrics: %d %s", code, text)
+	}
+	if code, text := g.chat("chat"); code != 200 {
+		t.Fatal(code, text)
+	}
+	if code, text := g.call("GET", "/admin/v1/series", ""); code != 200 || !strings.Contains(text, `"requests":1`) {
+		t.Errorf("the series with a client: %d %s", code, text)
+	}
+}

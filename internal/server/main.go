@@ -223,6 +223,9 @@ func (m *Main) assemble(ctx context.Context, cfg *config.Config) (err error) {
 		Observe: func(s telemetry.Story) {
 			m.admin.Observe(s)
 			m.metrics.Observe(s)
+			if s.Stranger {
+				return
+			}
 			m.traces.Observe(s)
 			if m.outcomes != nil {
 				m.outcomes.Observe(s)

@@ -24,6 +24,9 @@ type Story struct {
 	Dialect, Method, Path, Model string
 	// Route is the name of the plan that Model stands for, empty when it stands for nothing.
 	Route string
+	// Stranger says that whoever asked is none of the clients: there was no key of theirs. Such requests are counted,
+	// but where few are kept they must not push out those of clients.
+	Stranger bool
 	// TraceParent is the client's traceparent header, where it may be one.
 	TraceParent string
 	// Stream says that the client asked for a stream.
