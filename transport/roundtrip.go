@@ -40,6 +40,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer t.end(x)
 		defer far.Close()
 		defer served.Body.Close()
+		defer context.AfterFunc(ctx, w.hurry)()
 		defer func() { w.finish(ctx, recover()) }()
 		t.gateway.ServeHTTP(w, served)
 	}()
@@ -122,8 +123,9 @@ type writer struct {
 	sent   http.Header // as it was when the answer began
 
 	mu     sync.Mutex
-	failed bool // something was not taken
-	over   bool // the answer is whole, or ends as the gateway wants it to
+	failed bool      // something was not taken
+	over   bool      // the answer is whole, or ends as the gateway wants it to
+	last   time.Time // no write waits for the client longer, once the request is to end
 }
 
 // Header implements http.ResponseWriter.
@@ -156,7 +158,23 @@ func (w *writer) Write(p []byte) (int, error) {
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 
 // SetWriteDeadline is for http.ResponseController.
-func (w *writer) SetWriteDeadline(t time.Time) error { return w.conn.SetWriteDeadline(t) }
+func (w *writer) SetWriteDeadline(t time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.last.IsZero() && (t.IsZero() || t.After(w.last)) {
+		t = w.last
+	}
+	return w.conn.SetWriteDeadline(t)
+}
+
+// hurry leaves a client that does not read just the time to take the end of its answer: nobody may be
+// held by it whose context has ended, or who closes the transport.
+func (w *writer) hurry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = time.Now().Add(leaving)
+	_ = w.conn.SetWriteDeadline(w.last) // it is of a pipe
+}
 
 // SetReadDeadline is for http.ResponseController. A request's body comes from the same program and
 // is not waited for with a clock.

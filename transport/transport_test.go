@@ -298,3 +298,38 @@ func TestOddValues(t *testing.T) {
 		}
 	})
 }
+
+// An answer that nobody reads holds neither Close beyond its context, nor anything once the request's own
+// context has ended.
+func TestNobodyReads(t *testing.T) {
+	t.Parallel()
+	for _, closing := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, transport.Options{Upstreams: []transport.Upstream{{Provider: "one", APIKey: "k"}}})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			resp, err := w.post(ctx, "large", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			synctest.Wait() // it waits for a reader
+			within, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			if closing {
+				within, stop = context.WithTimeout(t.Context(), time.Second)
+				defer stop()
+			} else {
+				cancel()
+			}
+			start := time.Now()
+			err = w.Close(within)
+			if took := time.Since(start); took > 2*time.Second || errors.Is(err, context.DeadlineExceeded) != closing {
+				t.Errorf("closing took %v: %v", took, err)
+			}
+			if _, err := io.ReadAll(resp.Body); err == nil {
+				t.Error("the answer is taken for whole")
+			}
+		})
+	}
+}
