@@ -42,6 +42,8 @@ type Options struct {
 	// KeepCalls and KeepRequests bound what [Provider.Calls] and [Provider.Requests] remember.
 	// Default to 10000 and 64; negative means none. Counts are never bounded.
 	KeepCalls, KeepRequests int
+	// Now is the provider's clock. Defaults to time.Now.
+	Now func() time.Time
 }
 
 // Prompt is what an answer is made from.
@@ -78,11 +80,14 @@ func New(o Options) *Provider {
 	if o.Text == nil {
 		o.Text = lively
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Provider{
 		opt:    o,
 		rec:    newRecorder(o.KeepCalls, o.KeepRequests),
 		script: o.Script,
-		start:  time.Now(),
+		start:  o.Now(),
 		turns:  make(map[target]int),
 	}
 }
@@ -91,7 +96,7 @@ func New(o Options) *Provider {
 func (p *Provider) SetScript(phases ...Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.script, p.start = phases, time.Now()
+	p.script, p.start = phases, p.opt.Now()
 }
 
 // SetFault makes every call fail in this way from now on; the zero Fault makes the provider well.
@@ -101,7 +106,7 @@ func (p *Provider) SetFault(f Fault) { p.SetScript(Always(f)) }
 func (p *Provider) Restart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.start = time.Now()
+	p.start = p.opt.Now()
 }
 
 // ConnContext marks the connections of an http.Server, so that the provider can tell the first
@@ -123,7 +128,7 @@ const maxBody = 64 << 20
 
 // ServeHTTP answers one request.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	now := time.Now()
+	now := p.opt.Now()
 	reused := false
 	if s, ok := r.Context().Value(connKey{}).(*connState); ok {
 		reused = s.served > 0

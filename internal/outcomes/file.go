@@ -2,6 +2,7 @@ package outcomes
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +64,26 @@ func (w *Writer) open() error {
 		return errors.Join(err, f.Close())
 	}
 	w.file, w.out, w.size = f, bufio.NewWriter(f), info.Size()
+	if !endsLine(w.path, w.size) { // a crash or a full disk cut the last line off; the next must not go on in it
+		n, _ := w.out.WriteString("\n")
+		w.size += int64(n)
+	}
 	return nil
+}
+
+// endsLine reports whether a file of that size ends with a line's end, as an empty one does.
+func endsLine(path string, size int64) bool {
+	if size == 0 {
+		return true
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false // one that may be written and not read: an empty line too many harms nobody
+	}
+	defer f.Close()
+	var last [1]byte
+	_, err = f.ReadAt(last[:], size-1)
+	return err == nil && last[0] == '\n'
 }
 
 // Observe takes in a request that is over.
@@ -110,30 +130,38 @@ func (w *Writer) run() {
 }
 
 func (w *Writer) write(l Line) {
-	if w.file == nil {
-		if err := w.open(); !w.check(err) {
-			w.lost.Add(1)
-			return
-		}
-	}
 	b, err := json.Marshal(l)
 	if !w.check(err) {
 		return
 	}
-	n, err := w.out.Write(append(b, '\n'))
+	b = append(b, '\n')
+	if !w.room(int64(len(b))) {
+		w.lost.Add(1)
+		return
+	}
+	n, err := w.out.Write(b)
 	w.size += int64(n)
 	if !w.check(err) {
 		w.lost.Add(1)
 		w.reopen()
-		return
 	}
-	if w.size >= w.half {
-		w.flush()
-		w.reopen()
-		if err := os.Rename(w.path, w.path+".1"); !errors.Is(err, fs.ErrNotExist) {
-			w.check(err)
-		}
+}
+
+// room opens a file that so many bytes may go to. One that has its half becomes the older half; where
+// that cannot be, nothing more is written.
+func (w *Writer) room(more int64) bool {
+	if w.file == nil && !w.check(w.open()) {
+		return false
 	}
+	if w.size == 0 || w.size+more <= w.half {
+		return true
+	}
+	w.flush()
+	w.reopen()
+	if err := os.Rename(w.path, w.path+".1"); !errors.Is(err, fs.ErrNotExist) && !w.check(err) {
+		return false
+	}
+	return w.check(w.open())
 }
 
 // reopen closes the file; the next line opens it again.
@@ -162,43 +190,50 @@ func (w *Writer) check(err error) bool {
 	return err == nil
 }
 
-// Read returns what was recorded in a file, the older half included where it is there, oldest first. A last line
-// that was cut off by a crash is left out.
-func Read(path string) ([]Line, error) {
-	var all []Line
+// Recording is what was recorded.
+type Recording struct {
+	Lines []Line // oldest first
+	// Unreadable is how many lines were left out: cut off by a crash, or with words that only another
+	// version knows.
+	Unreadable int
+}
+
+// Read returns what was recorded in a file, the older half included where it is there.
+func Read(path string) (Recording, error) {
+	var all Recording
 	for _, name := range []string{path + ".1", path} {
-		lines, err := readFile(name)
-		if errors.Is(err, fs.ErrNotExist) && name != path {
-			continue
+		if err := all.read(name); err != nil && (name == path || !errors.Is(err, fs.ErrNotExist)) {
+			return Recording{}, err
 		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, lines...)
+	}
+	if len(all.Lines) == 0 && all.Unreadable > 0 {
+		return Recording{}, fmt.Errorf("%s holds no recorded outcome; name a file that `record` in a configuration has made", path)
 	}
 	return all, nil
 }
 
-func readFile(name string) ([]Line, error) {
+func (r *Recording) read(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	var lines []Line
 	in := bufio.NewReader(f)
-	for n := 1; ; n++ {
+	for {
 		text, err := in.ReadBytes('\n')
+		if len(bytes.TrimSpace(text)) > 0 {
+			var l Line
+			if json.Unmarshal(text, &l) == nil && !l.At.IsZero() {
+				r.Lines = append(r.Lines, l)
+			} else {
+				r.Unreadable++
+			}
+		}
 		if errors.Is(err, io.EOF) {
-			return lines, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		var l Line
-		if err := json.Unmarshal(text, &l); err != nil || l.At.IsZero() {
-			return nil, fmt.Errorf("%s:%d: this is no recorded outcome; name a file that `record` in a configuration has made", name, n)
-		}
-		lines = append(lines, l)
 	}
 }

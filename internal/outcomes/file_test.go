@@ -49,10 +49,10 @@ func TestWriteAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, _ := Of(story)
-	if diff := cmp.Diff([]Line{want}, got); diff != "" {
+	if diff := cmp.Diff(Recording{Lines: []Line{want}}, got); diff != "" {
 		t.Error(diff)
 	}
-	if v := got[0].Attempts[0].Verdict.Resilience(10 * time.Second); v.RetryAfter != 20*time.Second || v.Kind != resilience.KindRateLimit || !v.RetryElsewhere {
+	if v := got.Lines[0].Attempts[0].Verdict.Resilience(10 * time.Second); v.RetryAfter != 20*time.Second || v.Kind != resilience.KindRateLimit || !v.RetryElsewhere {
 		t.Errorf("ten seconds later the verdict is %+v", v)
 	}
 	text, err := os.ReadFile(path)
@@ -89,13 +89,14 @@ func TestBounded(t *testing.T) {
 			size += info.Size()
 		}
 	}
-	if size > most+2<<10 || size < most/2 {
+	if size > most || size < most/2 {
 		t.Errorf("%d bytes are kept, of at most %d", size, most)
 	}
-	lines, err := Read(path)
+	rec, err := Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	lines := rec.Lines
 	if last := lines[len(lines)-1].At; !last.Equal(at.Add((n - 1) * time.Second)) {
 		t.Errorf("the newest line is of %v", last)
 	}
@@ -112,7 +113,7 @@ func TestReadRefuses(t *testing.T) {
 	if _, err := Read(path); err == nil {
 		t.Error("a file that is not there is read")
 	}
-	for text, want := range map[string]string{"{}\n": ":1: this is no recorded outcome", "hello\n": ":1: this is", "": ""} {
+	for text, want := range map[string]string{"{}\n": "holds no recorded outcome", "hello\n": "holds no recorded outcome", "": ""} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -120,12 +121,64 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	// A crash may cut the last line.
+}
+
+// A line that a crash cut off costs itself alone, when the gateway goes on in the same file too.
+func TestCutByACrash(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(path, []byte(`{"at":"2026-03-04T05:06:07Z","model":"m","status":200,"took_ms":1}`+"\n"+`{"at":"2026-`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if lines, err := Read(path); err != nil || len(lines) != 1 {
-		t.Errorf("%d lines, %v; want the whole one", len(lines), err)
+	if rec, err := Read(path); err != nil || len(rec.Lines) != 1 || rec.Unreadable != 1 {
+		t.Errorf("%+v, %v; want the whole line", rec, err)
+	}
+	for range 2 { // the second one finds a whole line before it
+		w, err := Open(path, 1<<20, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Observe(story)
+		w.Close()
+	}
+	if rec, err := Read(path); err != nil || len(rec.Lines) != 3 || rec.Unreadable != 1 {
+		t.Errorf("%+v, %v; want the whole line and two new ones", rec, err)
+	}
+}
+
+// What another version has written is read as far as it is understood.
+func TestOtherVersions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	text := `{"at":"2026-03-04T05:06:07Z","model":"m","status":200,"took_ms":1,"region":"of a later version"}
+{"at":"2026-03-04T05:06:08Z","model":"m","status":500,"took_ms":1,"attempts":[{"provider":"p","outcome":"failed","verdict":{"scope":"galaxy","kind":"server_error"}}]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := Read(path); err != nil || len(rec.Lines) != 1 || rec.Unreadable != 1 {
+		t.Errorf("%+v, %v; want the first line", rec, err)
+	}
+}
+
+// A file that cannot make room for a new one does not grow on.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.MkdirAll(filepath.Join(path+".1", "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const most = 4 << 10
+	w, err := Open(path, most, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		w.Observe(story)
+	}
+	w.Close()
+	if info, err := os.Stat(path); err != nil || info.Size() > most/2 || w.Lost() == 0 {
+		t.Errorf("%d bytes of at most %d, %d lost, %v", info.Size(), most/2, w.Lost(), err)
 	}
 }
 

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,18 +12,24 @@ import (
 	"omniroute/internal/lab"
 )
 
-// maxRequests bounds a run: more would take minutes and gigabytes for no better answer.
-const maxRequests = 20_000_000
+// Bounds of a run: more would take minutes and gigabytes for no better answer.
+const (
+	maxRequests = 20_000_000
+	maxRate     = 1_000_000 // a second
+	maxLength   = 31 * 24 * time.Hour
+)
 
 // check fills in what is not set and says what is wrong.
 func (f *File) check() error {
 	if f.Length <= 0 {
 		return f.errorf("$.length", "it must be a duration above 0, such as 10m")
 	}
-	if f.Nodes < 0 || f.Nodes > 1000 {
+	if f.Length > Duration(maxLength) {
+		return f.errorf("$.length", "it must be at most %.0fh, 31 days", maxLength.Hours())
+	}
+	if f.Nodes < 1 || f.Nodes > 1000 {
 		return f.errorf("$.nodes", "it must be from 1 to 1000")
 	}
-	f.Nodes = max(f.Nodes, 1)
 	if f.Propagation != 0 && !f.Shared {
 		return f.errorf("$.propagation", "it is for nodes that share what they know; add shared: true")
 	}
@@ -54,8 +61,9 @@ func (f *File) check() error {
 	if total > maxRequests {
 		return f.errorf("$.traffic", "these are %.0f requests in all, above the bound of %d; make it shorter or the rate lower", total, maxRequests)
 	}
-	for name, u := range f.Upstreams {
-		if err := f.checkUpstream(name, &u, "$.upstreams."+name); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(f.Upstreams)) {
+		u := f.Upstreams[name]
+		if err := f.checkUpstream(name, &u, "$.upstreams.'"+name+"'"); err != nil {
 			return err
 		}
 		f.Upstreams[name] = u
@@ -70,8 +78,8 @@ func (f *File) checkTraffic(t *Traffic, at string) error {
 	if _, err := f.cfg.ResolveFor(catalog.OpenAI, t.Model); err != nil {
 		return f.errorf(at+".model", "%v", err)
 	}
-	if t.Rate <= 0 {
-		return f.errorf(at, "rate is how many requests come in a second, and must be above 0")
+	if t.Rate <= 0 || !within(t.Rate, 0, maxRate) {
+		return f.errorf(at+".rate", "it is how many requests come in a second, and must be above 0 and at most %d", maxRate)
 	}
 	if t.Arrivals == "" {
 		t.Arrivals = "random"
@@ -89,10 +97,10 @@ func (f *File) checkTraffic(t *Traffic, at string) error {
 		t.Stream = new(float64)
 		*t.Stream = 1
 	}
-	if *t.Stream < 0 || *t.Stream > 1 {
+	if !within(*t.Stream, 0, 1) {
 		return f.errorf(at+".stream", "it is a share, from 0 to 1")
 	}
-	if t.Leave < 0 || t.Leave > 1 {
+	if !within(t.Leave, 0, 1) {
 		return f.errorf(at+".leave", "it is a share, from 0 to 1")
 	}
 	if t.Sessions < 0 {
@@ -125,13 +133,14 @@ func (f *File) checkUpstream(name string, u *Upstream, at string) error {
 	}
 	for i := range u.Limits {
 		l, at := &u.Limits[i], fmt.Sprintf("%s.limits[%d]", at, i)
-		set(&l.Per, "connection")
-		set(&l.Every, Duration(time.Minute))
 		if !slices.Contains([]string{"connection", "model", "provider"}, l.Per) {
 			return f.errorf(at+".per", "%q is none of connection, model and provider", l.Per)
 		}
+		if l.Every < Duration(time.Second) {
+			return f.errorf(at+".every", "it must be at least 1s")
+		}
 		if l.Requests <= 0 {
-			return f.errorf(at, "requests is how many it takes every %v, and must be above 0", time.Duration(l.Every))
+			return f.errorf(at+".requests", "it is how many it takes every %s, and must be above 0", span(time.Duration(l.Every)))
 		}
 		if l.Answer != "" {
 			if err := f.checkFault(l.Answer, at+".answer"); err != nil {
@@ -161,14 +170,14 @@ func (f *File) checkEvent(p *config.Provider, e *Event, at string) error {
 		e.Share = new(float64)
 		*e.Share = 1
 	}
-	if *e.Share <= 0 || *e.Share > 1 {
+	if *e.Share <= 0 || !within(*e.Share, 0, 1) {
 		return f.errorf(at+".share", "it must be above 0 and at most 1")
 	}
 	if (e.Answer == "") == (e.Slow == 0) {
 		return f.errorf(at, "it needs either an answer (500, 429:30s, hang, cut:8, …) or slow: how many times slower")
 	}
-	if e.Slow != 0 && e.Slow <= 1 {
-		return f.errorf(at+".slow", "it is how many times slower answers are, and must be above 1")
+	if e.Slow != 0 && (e.Slow <= 1 || !within(e.Slow, 1, maxQuantity)) {
+		return f.errorf(at+".slow", "it is how many times slower answers are, and must be above 1 and at most %.0f", maxQuantity)
 	}
 	if e.Answer != "" {
 		if err := f.checkFault(e.Answer, at+".answer"); err != nil {

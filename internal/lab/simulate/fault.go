@@ -125,6 +125,9 @@ func (f *faults) make(name string, up *route.Upstream, stream bool) *effect {
 
 func (f *faults) failing(in classify.Input, late bool, pieces int, wait time.Duration) *effect {
 	v := f.rules.Classify(in)
+	if !v.Until.IsZero() { // it is met at other times too
+		v.RetryAfter, v.Until = max(v.RetryAfter, v.Until.Sub(in.Now)), time.Time{}
+	}
 	if v.Scope == resilience.ScopeNone { // as the relay does with an answer that it cannot use
 		v = resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindMalformedResponse, RetryElsewhere: true, Rule: "relay.unusable"}
 	}
@@ -169,7 +172,7 @@ func (a *answer) Flush() {}
 
 // record lets a simulated provider answer one request with a fault.
 func record(f lab.Fault, model string, stream bool) *answer {
-	p := lab.New(lab.Options{Script: []lab.Phase{lab.Always(f)}})
+	p := lab.New(lab.Options{Script: []lab.Phase{lab.Always(f)}, Now: func() time.Time { return epoch }})
 	body := fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":"hi"}]}`, model, stream)
 	r, err := http.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)) //nolint:noctx // nothing is sent
 	if err != nil {

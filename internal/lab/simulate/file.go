@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"omniroute/internal/config"
 )
@@ -95,7 +92,8 @@ type Upstream struct {
 type Limit struct {
 	// Per is "connection" (the default), "model" (each model on each connection) or "provider".
 	Per string `yaml:"per"`
-	// Requests is how many are taken in a window of Every, which defaults to a minute.
+	// Requests is how many are taken in a window of Every, which defaults to a minute and is at least a
+	// second.
 	Requests int      `yaml:"requests"`
 	Every    Duration `yaml:"every"`
 	// Headers tells what is left of it in the headers of every answer.
@@ -105,6 +103,17 @@ type Limit struct {
 	// Connection and Model narrow it; empty means all.
 	Connection string `yaml:"connection"`
 	Model      string `yaml:"model"`
+}
+
+// UnmarshalYAML fills in the defaults and reads the rest.
+func (l *Limit) UnmarshalYAML(read func(any) error) error {
+	type plain Limit
+	p := plain{Per: "connection", Every: Duration(time.Minute)}
+	if err := read(&p); err != nil {
+		return err
+	}
+	*l = Limit(p)
+	return nil
 }
 
 // Event is a time in which attempts do not go well.
@@ -138,16 +147,12 @@ func Load(path string) (*File, error) {
 // Parse checks a schedule that was read from path, which names it in messages and from whose folder
 // its configuration is taken.
 func Parse(path string, src []byte) (*File, error) {
-	f := &File{path: path, src: src}
-	dec := yaml.NewDecoder(bytes.NewReader(src), yaml.Strict())
-	if err := dec.Decode(f); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	f := &File{path: path, src: src, Seed: 1, Nodes: 1}
+	if err := f.decode(); err != nil {
+		return nil, err
 	}
 	if f.Title == "" {
 		f.Title = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	}
-	if f.Seed == 0 {
-		f.Seed = 1
 	}
 	if err := f.Use(f.Config); err != nil {
 		return nil, err
@@ -161,6 +166,9 @@ func Parse(path string, src []byte) (*File, error) {
 // Use plays the schedule with another configuration: the name of a file, or the text itself.
 func (f *File) Use(conf string) error {
 	name, text := f.path, []byte(conf)
+	if conf == f.Config {
+		text = f.inPlace()
+	}
 	if !strings.Contains(strings.TrimSpace(conf), "\n") {
 		if conf == "" {
 			return f.errorf("$.config", "it needs the gateway's configuration: a file's name, or the configuration as a block (config: |)")
@@ -175,7 +183,7 @@ func (f *File) Use(conf string) error {
 	}
 	cfg, _, err := config.Parse(name, text, madeUp)
 	if err != nil {
-		return fmt.Errorf("%s: the configuration is not good: %w", f.path, err)
+		return fmt.Errorf("%s: the configuration is not good:\n%w", f.path, err)
 	}
 	f.Config, f.cfg = conf, cfg
 	return nil
@@ -187,80 +195,4 @@ func madeUp(name string) (string, bool) {
 		return v, true
 	}
 	return "made-up-" + strings.ToLower(name), true
-}
-
-// errorf is an error that shows its place in the file.
-func (f *File) errorf(path, format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	where := strings.TrimPrefix(path, "$.")
-	if p, err := yaml.PathString(path); err == nil {
-		if at, err := p.AnnotateSource(f.src, false); err == nil {
-			return fmt.Errorf("%s: %s: %s\n%s", f.path, where, text, at)
-		}
-	}
-	return fmt.Errorf("%s: %s: %s", f.path, where, text)
-}
-
-// Duration is a time.Duration in YAML: "90s", "1h30m".
-type Duration time.Duration
-
-// UnmarshalYAML reads a duration.
-func (d *Duration) UnmarshalYAML(b []byte) error {
-	var s string
-	if err := yaml.Unmarshal(b, &s); err != nil {
-		return err
-	}
-	v, err := time.ParseDuration(s)
-	if s != "0" && err != nil || v < 0 {
-		return fmt.Errorf("%q is no duration; write it as 500ms, 90s or 1h30m", s)
-	}
-	*d = Duration(v)
-	return nil
-}
-
-// Spread is a quantity that differs from time to time: half of the draws are below Median, and two
-// thirds between Median/e^Spread and Median*e^Spread. In the file it is a number or a duration
-// alone, or a mapping of median and spread. Durations are in seconds.
-type Spread struct{ Median, Sigma float64 }
-
-// UnmarshalYAML reads a spread.
-func (s *Spread) UnmarshalYAML(b []byte) error {
-	var m struct {
-		Median quantity `yaml:"median"`
-		Spread float64  `yaml:"spread"`
-	}
-	var q quantity
-	if yaml.Unmarshal(b, &q) == nil {
-		s.Median, s.Sigma = float64(q), 0
-		return nil
-	}
-	if err := yaml.UnmarshalWithOptions(b, &m, yaml.Strict()); err != nil {
-		return err
-	}
-	if m.Spread < 0 || m.Spread > 3 {
-		return fmt.Errorf("a spread of %v; it must be from 0 to 3", m.Spread)
-	}
-	s.Median, s.Sigma = float64(m.Median), m.Spread
-	return nil
-}
-
-// quantity is a number, or a duration in seconds.
-type quantity float64
-
-// UnmarshalYAML reads a quantity.
-func (q *quantity) UnmarshalYAML(b []byte) error {
-	var n float64
-	if yaml.Unmarshal(b, &n) == nil {
-		if n < 0 {
-			return fmt.Errorf("%v is below 0", n)
-		}
-		*q = quantity(n)
-		return nil
-	}
-	var d Duration
-	if err := d.UnmarshalYAML(b); err != nil {
-		return errors.New("it is neither a number nor a duration such as 500ms")
-	}
-	*q = quantity(time.Duration(d).Seconds())
-	return nil
 }

@@ -22,6 +22,7 @@ type flight struct {
 	stream  bool
 	prompt  float64 // tokens
 	output  float64 // tokens
+	sent    []fate  // of each attempt, in the order of their dispatch
 	answer  *failover.Attempt
 	first   time.Duration // when the first content came, since the arrival
 	over    bool
@@ -91,7 +92,17 @@ func (f *flight) end() {
 	f.n.lobby.Leave(f.req, f.w.clock())
 	f.n.pollAt(f.w.now)
 	f.route.Done(f.picker)
-	f.w.tally.attempts(f.req.Records())
+	f.bill(f.req.Records())
+}
+
+// bill counts what became of the attempts and what they cost.
+func (f *flight) bill(records []failover.Record) {
+	f.w.tally.attempts(records)
+	for i := range records {
+		if r, x := &records[i], &f.sent[i]; x.billed() {
+			f.w.tally.spent(r.Key, r.At.Sub(epoch), f.prompt, f.output*x.written(r.Duration), fruitless(r.Outcome))
+		}
+	}
 }
 
 func (f *flight) enter(budget time.Duration) {
@@ -122,6 +133,10 @@ func (f *flight) dispatch(a *failover.Attempt) {
 	w, key := f.w, a.Target.Key()
 	up := a.Target.Data.(*route.Upstream)
 	x := w.providers[key.Provider].receive(up, key, f.stream, f.output, w.now)
+	if !f.stream { // it comes as a whole
+		x.first, x.rest = x.first+x.rest, 0
+	}
+	f.sent = append(f.sent, x)
 	reserved, _ := a.Reserved().(*headroom.Reservation)
 	w.tally.dispatched(key, w.now)
 	tell := func(after time.Duration, t failover.EventType, v resilience.Verdict, status int) {
@@ -139,15 +154,6 @@ func (f *flight) dispatch(a *failover.Attempt) {
 		tell(took, failover.Failed, noContent, 0)
 	case x.failure != nil && !x.late:
 		tell(took, failover.Failed, *x.failure, x.status)
-	case !f.stream:
-		took += x.rest
-		if took > a.Timeout {
-			took = a.Timeout
-			tell(took, failover.Failed, noContent, 0)
-			break
-		}
-		tell(took, failover.Content, resilience.Verdict{}, 200)
-		tell(took, failover.Ended, resilience.Verdict{}, 200)
 	default:
 		tell(took, failover.Content, resilience.Verdict{}, 200)
 		v := resilience.Verdict{}

@@ -15,8 +15,10 @@ import (
 var pageText string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"thousands": thousands, "percent": percent, "clock": clock, "short": short, "after": after, "ms": inMS,
-	"sub": func(a, b int64) int64 { return a - b },
+	"thousands": thousands, "percent": percent, "clock": clock, "short": short, "after": after, "ms": inMS, "dollars": dollars,
+	"sixth": func(i int) template.CSS { return template.CSS(fmt.Sprintf("%.2f%%", float64(i)*100/6)) }, //nolint:gosec // a number
+	"next":  func(n int) int { return n + 1 },
+	"sub":   func(a, b int64) int64 { return a - b },
 	"kinds": func(m map[string]int) string {
 		var words []string
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -32,8 +34,10 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		*Report
 		Length     string
 		PerRequest string
+		Unanswered int
+		Priced     bool
 		Charts     []chart
-	}{r, strings.TrimSuffix((time.Duration(r.LengthMS) * time.Millisecond).String(), "0s"), fmt.Sprintf("%.3f", ratio(r.Attempts, r.Requests)), r.charts()})
+	}{r, span(time.Duration(r.LengthMS) * time.Millisecond), fmt.Sprintf("%.3f", ratio(r.Attempts, r.Requests)), r.Failed + r.Broken, r.Unpriced < r.Attempts, r.charts()})
 }
 
 // Measures of a chart, in the units of its view box.
@@ -44,13 +48,14 @@ const (
 
 // chart is one drawing over time.
 type chart struct {
-	Title, Unit string
-	Top         string // what the upper edge stands for
-	Bands       []band
-	Bars        []bar // stacked
-	Lines       []line
-	Legend      []legend
-	Ticks       []tick
+	Title  string
+	Top    string // what the upper edge stands for
+	Bands  []band
+	Edges  []float64 // where troubles begin and end, which is seen before the bars too
+	Bars   []bar     // stacked
+	Lines  []line
+	Legend []legend
+	Ticks  []string
 }
 
 type band struct {
@@ -66,11 +71,6 @@ type bar struct {
 type line struct{ Class, Points string }
 
 type legend struct{ Class, Name string }
-
-type tick struct {
-	X    float64
-	Text string
-}
 
 // series is one figure for each interval.
 type series struct {
@@ -97,7 +97,7 @@ func (r *Report) charts() []chart {
 	}
 	return append(charts,
 		r.stack("Who answered", "requests", by...),
-		r.plot("Slowest hundredth", "ms",
+		r.plot("Slowest hundredth",
 			series{"p0", "time added, p99", func(p *Interval) float64 { return p.AddedP99 }},
 			series{"p1", "first content, p99", func(p *Interval) float64 { return p.FirstP99 }}))
 }
@@ -117,17 +117,21 @@ func (r *Report) x(at int64) float64 {
 }
 
 // frame is what all charts have.
-func (r *Report) frame(title, unit string, top float64, all []series) chart {
-	c := chart{Title: title, Unit: unit, Top: thousands(int(top))}
+func (r *Report) frame(title, top string, all []series) chart {
+	c := chart{Title: title, Top: top}
 	for _, t := range r.Troubles {
 		c.Bands = append(c.Bands, band{r.x(t.FromMS), max(r.x(t.ToMS)-r.x(t.FromMS), 1), t.What})
+		for _, at := range []float64{r.x(t.FromMS), r.x(t.ToMS)} {
+			if !slices.Contains(c.Edges, at) {
+				c.Edges = append(c.Edges, at)
+			}
+		}
 	}
 	for _, s := range all {
 		c.Legend = append(c.Legend, legend{s.class, s.name})
 	}
 	for i := range 7 {
-		at := r.LengthMS * int64(i) / 6
-		c.Ticks = append(c.Ticks, tick{r.x(at), clock(at)})
+		c.Ticks = append(c.Ticks, clock(r.LengthMS*int64(i)/6))
 	}
 	return c
 }
@@ -141,7 +145,7 @@ func (r *Report) stack(title, unit string, all ...series) chart {
 		}
 		top = max(top, sum)
 	}
-	c := r.frame(title, unit, top, all)
+	c := r.frame(title, thousands(int(top))+" "+unit, all)
 	for i := range r.Timeline {
 		p := &r.Timeline[i]
 		y, x := float64(chartHeight), r.x(p.FromMS)
@@ -159,14 +163,14 @@ func (r *Report) stack(title, unit string, all ...series) chart {
 	return c
 }
 
-func (r *Report) plot(title, unit string, all ...series) chart {
+func (r *Report) plot(title string, all ...series) chart {
 	top := 1.0
 	for i := range r.Timeline {
 		for _, s := range all {
 			top = max(top, s.of(&r.Timeline[i]))
 		}
 	}
-	c := r.frame(title, unit, top, all)
+	c := r.frame(title, inMS(top), all)
 	for _, s := range all {
 		var points strings.Builder
 		for i := range r.Timeline {

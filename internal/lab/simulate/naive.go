@@ -38,6 +38,13 @@ func (n *naive) next() {
 	if !n.stream {
 		timeout, x.first, x.rest = t.Answer, x.first+x.rest, 0
 	}
+	if x.billed() { // what it asked runs on, whether the client waits or not
+		lasts := x.first + x.rest
+		if x.first > timeout {
+			lasts = timeout
+		}
+		w.tally.spent(key, w.now, n.prompt, n.output*x.written(lasts), x.first > timeout || x.late)
+	}
 	if x.hangs || x.first > timeout {
 		v := noContent
 		x.failure, x.late, x.first = &v, false, timeout

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"omniroute/failover"
@@ -29,14 +30,16 @@ const (
 
 // Recording is what a gateway has recorded, and what it says about the upstreams.
 type Recording struct {
-	lines []outcomes.Line
-	start time.Time
-	seen  map[resilience.Key][]sighting // by target, oldest first
+	lines      []outcomes.Line
+	unreadable int
+	start      time.Time
+	seen       map[resilience.Key][]sighting // by target, oldest first
 }
 
 // sighting is what one recorded attempt met.
 type sighting struct {
 	at   time.Duration // of its dispatch
+	on   string        // the connection
 	fate fate
 	wait *outcomes.Verdict // of a failure
 	ends time.Duration
@@ -44,20 +47,22 @@ type sighting struct {
 
 // LoadRecording reads a file that `record` in a configuration has made, and the older half beside it.
 func LoadRecording(path string) (*Recording, error) {
-	lines, err := outcomes.Read(path)
+	read, err := outcomes.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("the recording cannot be read: %w", err)
 	}
+	lines := read.Lines
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("%s holds no request yet", path)
 	}
 	slices.SortStableFunc(lines, func(a, b outcomes.Line) int { return a.At.Compare(b.At) })
-	rec := &Recording{lines: lines, start: lines[0].At, seen: map[resilience.Key][]sighting{}}
+	rec := &Recording{lines: lines, unreadable: read.Unreadable, start: lines[0].At, seen: map[resilience.Key][]sighting{}}
 	for i := range lines {
 		l := &lines[i]
 		for j := range l.Attempts {
 			a := &l.Attempts[j]
 			if s, ok := sight(l, a); ok {
+				s.on = a.Connection
 				s.at = l.At.Sub(rec.start) + outcomes.Span(a.After)
 				s.ends = s.at + outcomes.Span(a.Took)
 				rec.seen[a.Key()] = append(rec.seen[a.Key()], s)
@@ -97,6 +102,18 @@ func sight(l *outcomes.Line, a *outcomes.Attempt) (sighting, bool) {
 	return s, false
 }
 
+// usage is how many tokens prompts and answers had on average.
+func (rec *Recording) usage() (prompt, output float64) {
+	known := 0.0
+	for i := range rec.lines {
+		if l := &rec.lines[i]; l.Input > 0 || l.Output > 0 {
+			prompt, output, known = prompt+float64(l.Input), output+float64(l.Output), known+1
+		}
+	}
+	known = max(known, 1)
+	return prompt / known, output / known
+}
+
 // end is when the last recorded request came.
 func (rec *Recording) end() time.Duration { return rec.lines[len(rec.lines)-1].At.Sub(rec.start) }
 
@@ -111,7 +128,8 @@ type recorded struct {
 // those of its siblings met, where it was the provider's or the model's doing. Where nothing near is
 // known, the target is taken for well, and as fast as it was otherwise.
 func (r *recorded) receive(_ *route.Upstream, key resilience.Key, stream bool, _ float64, now time.Duration) fate {
-	if s := r.draw(r.seen[key], now, near, anySighting); s != nil {
+	still := func(s *sighting) bool { return !s.passed(now) }
+	if s := r.draw(r.seen[key], now, near, still); s != nil {
 		return s.met(now, stream)
 	}
 	var siblings []sighting
@@ -120,8 +138,10 @@ func (r *recorded) receive(_ *route.Upstream, key resilience.Key, stream bool, _
 			siblings = append(siblings, around(all, now, near)...)
 		}
 	}
-	slices.SortStableFunc(siblings, func(a, b sighting) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.ends, b.ends)) })
-	if s := r.draw(siblings, now, near, notTheAccounts); s != nil {
+	slices.SortStableFunc(siblings, func(a, b sighting) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.ends, b.ends), strings.Compare(a.on, b.on))
+	})
+	if s := r.draw(siblings, now, near, func(s *sighting) bool { return still(s) && notTheAccounts(s) }); s != nil {
 		return s.met(now, stream)
 	}
 	r.guessed++
@@ -131,7 +151,10 @@ func (r *recorded) receive(_ *route.Upstream, key resilience.Key, stream bool, _
 	return fate{first: 600 * time.Millisecond, rest: 4 * time.Second}
 }
 
-func anySighting(*sighting) bool { return true }
+// passed reports whether a refusal holds no more, since the wait that it stated has ended.
+func (s *sighting) passed(now time.Duration) bool {
+	return s.wait != nil && s.wait.Wait > 0 && now > s.ends+outcomes.Span(s.wait.Wait)
+}
 
 func good(s *sighting) bool { return s.fate.failure == nil }
 
@@ -193,6 +216,9 @@ type Replay struct {
 	Guessed int `json:"guessed"`
 	// Unknown counts the requests whose model's name the configuration does not have.
 	Unknown int `json:"unknown_models"`
+	// Unreadable counts the lines of the recording that were cut off by a crash, or that hold words which
+	// only another version knows.
+	Unreadable int `json:"unreadable_lines"`
 }
 
 // Replay plays the recorded requests against another configuration.
@@ -206,12 +232,13 @@ func (rec *Recording) Replay(path, conf string, seed uint64) (*Replay, error) {
 		return nil, fmt.Errorf("the configuration is not good: %w", err)
 	}
 	f := &File{Title: filepath.Base(path), Seed: seed, Nodes: 1, path: conf, cfg: cfg, Length: Duration(rec.end() + time.Second)}
-	out := &Replay{Recording: path, Config: conf, Was: rec.was(f)}
+	out := &Replay{Recording: path, Config: conf, Was: rec.was(f), Unreadable: rec.unreadable}
 	up := &recorded{Recording: rec, rng: rand.New(rand.NewPCG(seed, 1))}
 	w, err := f.world(func(int, *config.Provider) (upstream, error) { return up, nil })
 	if err != nil {
 		return nil, err
 	}
+	prompt, output := rec.usage()
 	for i := range rec.lines {
 		l := &rec.lines[i]
 		if _, err := cfg.ResolveFor(dialectOf(l.Dialect), l.Model); err != nil {
@@ -220,6 +247,9 @@ func (rec *Recording) Replay(path, conf string, seed uint64) (*Replay, error) {
 		}
 		w.at(l.At.Sub(rec.start), func() {
 			fl := &flight{w: w, n: w.nodes[0], arrived: w.now, stream: l.Stream, prompt: float64(l.Input), output: float64(l.Output)}
+			if l.Input == 0 && l.Output == 0 { // it was not answered
+				fl.prompt, fl.output = prompt, output
+			}
 			fl.begin(dialectOf(l.Dialect), l.Model, route.Asked{Stream: l.Stream})
 			if l.Status == statusClientGone {
 				w.at(w.now+outcomes.Span(l.Took), fl.leave)
@@ -239,10 +269,14 @@ func (rec *Recording) was(f *File) *Report {
 	t := newTally(f)
 	for i := range rec.lines {
 		l := &rec.lines[i]
-		arrived := l.At.Sub(rec.start)
+		arrived, billed := l.At.Sub(rec.start), false
 		for j := range l.Attempts {
 			a := &l.Attempts[j]
 			t.dispatched(a.Key(), arrived+outcomes.Span(a.After))
+			if !billed && (a.First > 0 || a.Outcome == string(failover.OutcomeAnswered)) { // the usage is the request's
+				billed = true
+				t.spent(a.Key(), arrived+outcomes.Span(a.After), float64(l.Input), float64(l.Output), fruitless(failover.Outcome(a.Outcome)))
+			}
 			r := failover.Record{Key: a.Key(), At: epoch.Add(arrived + outcomes.Span(a.After)), Outcome: failover.Outcome(a.Outcome), FirstContent: outcomes.Span(a.First)}
 			if a.Verdict != nil {
 				r.Verdict = a.Verdict.Resilience(0)
@@ -280,7 +314,13 @@ func (r *Replay) WriteText(w io.Writer) error {
 	fmt.Fprintf(out, "%s: %s requests in %v\n\n%-22s %14s %14s\n", r.Recording, thousands(r.Was.Requests), length.Round(time.Second), "", "IT WAS", "WOULD BE")
 	for _, x := range figures {
 		row := Row{Unit: x.unit}
+		if x.unit == "$" && x.of(r.Was) == 0 && x.of(r.Would) == 0 { // nobody knows a price
+			continue
+		}
 		fmt.Fprintf(out, "%-22s %14s %14s\n", x.name, row.show(x.of(r.Was)), row.show(x.of(r.Would)))
+	}
+	if r.Unreadable > 0 {
+		fmt.Fprintf(out, "\n%s lines of the recording are left out: cut off by a crash, or written by another version\n", thousands(r.Unreadable))
 	}
 	if r.Unknown > 0 {
 		fmt.Fprintf(out, "\n%s requests are left out: %s does not know what they ask for\n", thousands(r.Unknown), r.Config)

@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -95,6 +96,21 @@ func TestReplayKeepsDeadlines(t *testing.T) {
 	for now, want := range map[time.Duration]time.Duration{time.Minute: 30 * time.Second, 70 * time.Second: 20 * time.Second, 50 * time.Second: 40 * time.Second, 2 * time.Minute: 0} {
 		if got := s.met(now, true).failure.RetryAfter; got != want {
 			t.Errorf("at %v: wait %v, want %v", now, got, want)
+		}
+	}
+}
+
+// A refusal that said how long to wait is met by nobody after that.
+func TestReplayForgetsPassedWaits(t *testing.T) {
+	t.Parallel()
+	key := resilience.Key{Provider: "p", Connection: "a", Model: "m"}
+	refused := sighting{at: time.Minute, ends: time.Minute, wait: &outcomes.Verdict{Wait: 5000}, fate: fate{failure: &resilience.Verdict{Kind: resilience.KindRateLimit}}}
+	rec := &Recording{seen: map[resilience.Key][]sighting{key: {refused}}}
+	for now, want := range map[time.Duration]bool{50 * time.Second: true, 64 * time.Second: true, 65 * time.Second: true, 66 * time.Second: false, 80 * time.Second: false} {
+		r := &recorded{Recording: rec, rng: rand.New(rand.NewPCG(1, 1))}
+		f := r.receive(nil, key, true, 0, now)
+		if got := f.failure != nil; got != want || (r.guessed > 0) == want {
+			t.Errorf("at %v: refused %v, %d guessed; want refused %v", now, got, r.guessed, want)
 		}
 	}
 }

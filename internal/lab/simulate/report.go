@@ -21,6 +21,11 @@ type Report struct {
 	Attempts int     `json:"attempts"`       // dispatched upstream calls
 	Wasted   int     `json:"wasted"`         // those that came to nothing
 	Perfect  float64 `json:"answered_share"` // of those whose client waited, from 0 to 1
+	Cost     float64 `json:"cost_usd"`
+	// CostWasted is what of Cost attempts took that came to nothing, Unpriced how many attempts are
+	// missing in it, since nobody knows what their model costs.
+	CostWasted float64 `json:"cost_wasted_usd"`
+	Unpriced   int     `json:"unpriced_attempts"`
 	// Causes counts the failures by why.
 	Causes map[string]int `json:"causes"`
 	// Added is the time from a request's arrival to the dispatch of the attempt that answered it;
@@ -58,6 +63,7 @@ type Phase struct {
 	Answered int       `json:"answered"`
 	Attempts int       `json:"attempts"`
 	Wasted   int       `json:"wasted"`
+	Cost     float64   `json:"cost_usd"`
 	Added    Quantiles `json:"added_ms"`
 	First    Quantiles `json:"first_content_ms"`
 }
@@ -78,6 +84,7 @@ type TargetReport struct {
 	Attempts   int            `json:"attempts"`
 	Answered   int            `json:"answered"`
 	Wasted     int            `json:"wasted"`
+	Cost       float64        `json:"cost_usd"`
 	Kinds      map[string]int `json:"failures"` // by kind
 }
 
@@ -92,7 +99,7 @@ type Trouble struct {
 	FromMS int64  `json:"from_ms"`
 	ToMS   int64  `json:"to_ms"`
 	// SwitchMS is how long after its beginning the traffic was away from it: from then on for two
-	// seconds hardly an attempt of the requests that came failed there. Nil: it never was.
+	// seconds hardly an attempt went there. Nil: it never was.
 	SwitchMS *int64 `json:"switch_ms"`
 	// ReturnMS is how long after its end the traffic was back: at half of what it was before. Nil:
 	// it never was, or nothing had been there before.
@@ -124,6 +131,7 @@ type Interval struct {
 	// AddedP99 and FirstP99 are in milliseconds, of the requests that came in it.
 	AddedP99 float64 `json:"added_p99_ms"`
 	FirstP99 float64 `json:"first_content_p99_ms"`
+	Cost     float64 `json:"cost_usd"` // of the attempts that were sent in it
 	// By has the answers by provider.
 	By map[string]int `json:"answered_by"`
 }

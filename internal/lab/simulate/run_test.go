@@ -272,7 +272,7 @@ func TestMistakes(t *testing.T) {
 		"no connection \"z\"":      good + "upstreams: {primary: {events: [{answer: \"500\", connection: z}]}}\n",
 		"either an answer":         good + "upstreams: {primary: {events: [{from: 10s}]}}\n",
 		"begins at 50s":            good + "upstreams: {primary: {events: [{from: 50s, to: 10s, answer: \"500\"}]}}\n",
-		"above the bound":          strings.Replace(good, "rate: 1}", "rate: 9000000}", 1),
+		"above the bound":          strings.Replace(good, "rate: 1}", "rate: 900000}", 1),
 		"neither random nor even":  strings.Replace(good, "rate: 1}", "rate: 1, arrivals: odd}", 1),
 		"share":                    strings.Replace(good, "rate: 1}", "rate: 1, stream: 2}", 1),
 		"nobody to share with":     good + "shared: true\n",
@@ -321,7 +321,7 @@ func TestCompare(t *testing.T) {
 	if err := c.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	if row := c.Rows[0]; row.Name != "answered" || row.Worse != 3 || row.Median[0] != 100 || row.Median[1] > 90 {
+	if row := c.Rows[0]; row.Name != "answered" || row.Worse != 3 || row.Mean[0] != 100 || row.Mean[1] > 90 {
 		t.Errorf("without a fallback an outage should cost answers in all seeds:\n%s", &b)
 	}
 }

@@ -55,17 +55,24 @@ func (t *tally) report() *Report {
 
 // trouble measures one event of the schedule.
 func (t *tally) trouble(provider string, e Event) Trouble {
-	from, to := int(time.Duration(e.From)/slot), int(time.Duration(e.To)/slot)
+	from, to := int(time.Duration(e.From)/t.slot), int(time.Duration(e.To)/t.slot)
 	out := Trouble{What: what(provider, e), FromMS: time.Duration(e.From).Milliseconds(), ToMS: time.Duration(e.To).Milliseconds()}
-	begun, failed := make([]int, len(t.arrivals)), make([]int, len(t.arrivals))
+	begun, sent := make([]int, len(t.arrivals)), make([]int, len(t.arrivals))
 	for k, x := range t.targets {
 		if k.Provider != provider || e.Connection != "" && k.Connection != e.Connection || e.Model != "" && k.Model != e.Model {
 			continue
 		}
 		for i := range begun {
 			begun[i] += int(x.begun[i])
-			failed[i] += int(x.failed[i])
+			sent[i] += int(x.sent[i])
+			if i >= from && i < to {
+				out.Wasted += int(x.wasted[i])
+			}
 		}
+	}
+	came := make([]int, len(t.arrivals))
+	for i, n := range t.arrivals {
+		came[i] = int(n)
 	}
 	sum := func(of []int, from, to int) (n int) {
 		for _, k := range of[min(max(from, 0), len(of)):min(max(to, 0), len(of))] {
@@ -73,24 +80,25 @@ func (t *tally) trouble(provider string, e Event) Trouble {
 		}
 		return n
 	}
-	out.Wasted = sum(failed, from, to)
-	const away, back, before = 20, 10, 600 // slots: two seconds, one, a minute
-	for s := from; s < to; s++ {
-		came := 0
-		for _, n := range t.arrivals[s:min(s+away, len(t.arrivals))] {
-			came += int(n)
-		}
-		if sum(failed, s, min(s+away, to)) <= max(1, came/20) {
-			at := (time.Duration(s-from) * slot).Milliseconds()
+	slots := func(d time.Duration) int { return int(max(d/t.slot, 1)) }
+	away, back, before := slots(2*time.Second), slots(time.Second), slots(time.Minute)
+	const enough = 20 // answers before it, to know what was usual
+	for s := from; s == from || s+away <= to; s++ {
+		end := min(s+away, to)
+		if came := sum(came, s, end); came > 0 && sum(sent, s, end)*20 <= came {
+			at := (time.Duration(s-from) * t.slot).Milliseconds()
 			out.SwitchMS = &at
 			break
 		}
 	}
 	used := min(from, before)
+	for used < from && sum(begun, from-used, from) < enough {
+		used = min(2*used, from)
+	}
 	if usual := sum(begun, from-used, from); usual > 0 {
 		for s := to; s+back <= len(begun); s++ {
 			if begun[s] > 0 && sum(begun, s, s+back)*used*2 >= usual*back {
-				at := (time.Duration(s-to) * slot).Milliseconds()
+				at := (time.Duration(s-to) * t.slot).Milliseconds()
 				out.ReturnMS = &at
 				break
 			}

@@ -4,17 +4,23 @@ import (
 	"time"
 
 	"omniroute/failover"
+	"omniroute/internal/catalog"
 	"omniroute/resilience"
 )
 
-// slot is the grain of what is counted over time.
-const slot = 100 * time.Millisecond
+// grain is how finely a run's time is divided to see when the traffic was away and back: into tenths of a
+// second, and where it is longer than a day, into as many pieces as a day has of them.
+func grain(length time.Duration) time.Duration {
+	const tenth, most = 100 * time.Millisecond, 24 * 60 * 60 * 10
+	return max((length+most-1)/most, tenth)
+}
 
 // tally counts during a run.
 type tally struct {
 	file     *File
 	rep      *Report
 	interval time.Duration
+	slot     time.Duration
 	pieces   []piece
 	arrivals []uint32 // by slot
 	targets  map[resilience.Key]*target
@@ -63,7 +69,8 @@ type piece struct {
 type target struct {
 	TargetReport
 	begun  []uint32 // first contents, by slot
-	failed []uint32 // failed attempts, by the slot of their dispatch
+	sent   []uint32 // attempts, by slot
+	wasted []uint32 // those that came to nothing, by the slot of their dispatch
 }
 
 type excluded struct {
@@ -82,10 +89,11 @@ func newTally(f *File) *tally {
 		}
 	}
 	t := &tally{file: f, interval: interval, targets: map[resilience.Key]*target{}, open: map[excluded]int{},
-		rep:      &Report{Title: f.Title, Seed: f.Seed, Nodes: f.Nodes, LengthMS: length.Milliseconds(), IntervalMS: interval.Milliseconds(), Causes: map[string]int{}},
-		pieces:   make([]piece, (length+interval-1)/interval),
-		arrivals: make([]uint32, length/slot+1), phases: phasesOf(f),
+		rep:    &Report{Title: f.Title, Seed: f.Seed, Nodes: f.Nodes, LengthMS: length.Milliseconds(), IntervalMS: interval.Milliseconds(), Causes: map[string]int{}},
+		pieces: make([]piece, (length+interval-1)/interval),
+		slot:   grain(length), phases: phasesOf(f),
 	}
+	t.arrivals = make([]uint32, length/t.slot+1)
 	for i := range t.pieces {
 		t.pieces[i].FromMS = (time.Duration(i) * interval).Milliseconds()
 		t.pieces[i].By = map[string]int{}
@@ -101,14 +109,14 @@ func (t *tally) target(k resilience.Key) *target {
 	x := t.targets[k]
 	if x == nil {
 		x = &target{TargetReport: TargetReport{Provider: k.Provider, Connection: k.Connection, Model: k.Model, Kinds: map[string]int{}},
-			begun: make([]uint32, len(t.arrivals)), failed: make([]uint32, len(t.arrivals))}
+			begun: make([]uint32, len(t.arrivals)), sent: make([]uint32, len(t.arrivals)), wasted: make([]uint32, len(t.arrivals))}
 		t.targets[k] = x
 	}
 	return x
 }
 
-func count(slots []uint32, when time.Duration) {
-	if i := int(when / slot); i < len(slots) {
+func (t *tally) count(slots []uint32, when time.Duration) {
+	if i := int(when / t.slot); i < len(slots) {
 		slots[i]++
 	}
 }
@@ -119,7 +127,7 @@ func (t *tally) request(arrived time.Duration) *piece {
 	t.rep.Requests++
 	p.Requests++
 	t.phase(arrived).Requests++
-	count(t.arrivals, arrived)
+	t.count(t.arrivals, arrived)
 	return p
 }
 
@@ -207,13 +215,15 @@ func (t *tally) resumed() { t.rep.Resumed++ }
 
 func (t *tally) dispatched(k resilience.Key, now time.Duration) {
 	t.rep.Attempts++
-	t.target(k).Attempts++
+	x := t.target(k)
+	x.Attempts++
+	t.count(x.sent, now)
 	t.at(now).Attempts++
 	t.phase(now).Attempts++
 }
 
 func (t *tally) committed(k resilience.Key, now time.Duration) {
-	count(t.target(k).begun, now)
+	t.count(t.target(k).begun, now)
 }
 
 // attempts takes in the story of a request that is over.
@@ -222,23 +232,52 @@ func (t *tally) attempts(records []failover.Record) {
 		r := &records[i]
 		x := t.target(r.Key)
 		when := r.At.Sub(epoch)
-		switch r.Outcome {
-		case failover.OutcomeAnswered:
+		switch {
+		case r.Outcome == failover.OutcomeAnswered:
 			x.Answered++
-			continue
-		case failover.OutcomeCanceled:
-			continue // the client's doing
-		case failover.OutcomeFailed:
+		case r.Outcome == failover.OutcomeFailed:
 			x.Kinds[r.Verdict.Kind.String()]++
-			count(x.failed, when)
-		default:
+		case fruitless(r.Outcome):
 			x.Kinds["overtaken"]++
 		}
+		if !fruitless(r.Outcome) {
+			continue
+		}
+		t.count(x.wasted, when)
 		x.Wasted++
 		t.rep.Wasted++
 		t.at(when).Wasted++
 		t.phase(when).Wasted++
 	}
+}
+
+// fruitless reports whether an attempt came to nothing; that a client left is its own doing.
+func fruitless(o failover.Outcome) bool {
+	return o != failover.OutcomeAnswered && o != failover.OutcomeCanceled
+}
+
+// spent counts what an attempt costs, at the model's price and without discounts.
+func (t *tally) spent(k resilience.Key, when time.Duration, prompt, output float64, wasted bool) {
+	price, ok := t.price(k)
+	if !ok {
+		t.rep.Unpriced++
+		return
+	}
+	dollars := (prompt*price.Input + output*price.Output) / 1e6
+	t.rep.Cost += dollars
+	t.at(when).Cost += dollars
+	t.phase(when).Cost += dollars
+	t.target(k).Cost += dollars
+	if wasted {
+		t.rep.CostWasted += dollars
+	}
+}
+
+func (t *tally) price(k resilience.Key) (catalog.Price, bool) {
+	if p := t.file.cfg.Provider(k.Provider); p != nil {
+		return p.PriceOf(k.Model)
+	}
+	return catalog.Price{}, false
 }
 
 // heard follows what is out.

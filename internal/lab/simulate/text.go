@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +15,13 @@ import (
 // WriteText writes the report for a terminal.
 func (r *Report) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s\n%v, %s requests, seed %d", r.Title, time.Duration(r.LengthMS)*time.Millisecond, thousands(r.Requests), r.Seed)
+	fmt.Fprintf(out, "%s\n%s, %s requests, seed %d", r.Title, span(time.Duration(r.LengthMS)*time.Millisecond), thousands(r.Requests), r.Seed)
 	if r.Nodes > 1 {
 		fmt.Fprintf(out, ", %d nodes", r.Nodes)
+	}
+	if r.Requests == 0 {
+		fmt.Fprint(out, "\n\nNo request came: the rate is too low for the length.\n")
+		return out.Flush()
 	}
 	fmt.Fprintf(out, "\n\nanswered       %s of those who waited: %s\n", percent(r.Perfect), thousands(r.Answered))
 	if r.Left > 0 {
@@ -33,7 +38,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Resumed > 0 {
 		fmt.Fprintf(out, "recovered      %s attempts finished an answer that had broken off\n", thousands(r.Resumed))
 	}
-	fmt.Fprintf(out, "time added     %s\nfirst content  %s\n", r.Added, r.First)
+	fmt.Fprintf(out, "time added     %s\nfirst content  %s\ncost           %s\n", r.Added, r.First, r.bill())
 	r.writePhases(out)
 	r.writeTroubles(out)
 	r.writeExclusions(out)
@@ -46,10 +51,10 @@ func (r *Report) writePhases(out io.Writer) {
 	if len(r.Phases) < 2 {
 		return
 	}
-	fmt.Fprintf(out, "\n%-9s %10s %10s %10s %8s %11s %11s %11s\n", "PHASE", "REQUESTS", "ANSWERED", "ATTEMPTS", "WASTED", "ADDED P99", "FIRST P50", "FIRST P99")
+	fmt.Fprintf(out, "\n%-9s %10s %10s %10s %8s %11s %11s %11s %12s\n", "PHASE", "REQUESTS", "ANSWERED", "ATTEMPTS", "WASTED", "ADDED P99", "FIRST P50", "FIRST P99", "COST")
 	for _, p := range r.Phases {
-		fmt.Fprintf(out, "%-9s %10s %10s %10s %8s %11s %11s %11s\n", p.Name, thousands(p.Requests), percent(p.Share()), thousands(p.Attempts), thousands(p.Wasted),
-			inMS(p.Added.P99), inMS(p.First.P50), inMS(p.First.P99))
+		fmt.Fprintf(out, "%-9s %10s %10s %10s %8s %11s %11s %11s %12s\n", p.Name, thousands(p.Requests), percent(p.Share()), thousands(p.Attempts), thousands(p.Wasted),
+			inMS(p.Added.P99), inMS(p.First.P50), inMS(p.First.P99), dollars(p.Cost))
 	}
 }
 
@@ -105,13 +110,35 @@ func (r *Report) writeTimeline(out io.Writer) {
 			thousands(p.Broken), thousands(p.Failed), thousands(p.Attempts), thousands(p.Wasted), inMS(p.AddedP99), inMS(p.FirstP99))
 	}
 	if quiet > 0 {
-		fmt.Fprintf(out, "%d of %d intervals of %v without a failure are left out\n", quiet, len(r.Timeline), time.Duration(r.IntervalMS)*time.Millisecond)
+		fmt.Fprintf(out, "%d of %d intervals of %s without a failure are left out\n", quiet, len(r.Timeline), span(time.Duration(r.IntervalMS)*time.Millisecond))
 	}
 }
 
 // String writes the quantiles in a row.
 func (q Quantiles) String() string {
 	return fmt.Sprintf("p50 %s, p95 %s, p99 %s, worst %s", inMS(q.P50), inMS(q.P95), inMS(q.P99), inMS(q.Max))
+}
+
+// dollars writes an amount: to the cent, and a small one more finely.
+func dollars(v float64) string {
+	if v != 0 && v < 0.1 {
+		return "$" + strconv.FormatFloat(v, 'f', 4, 64)
+	}
+	cents := int(math.Round(v * 100))
+	return fmt.Sprintf("$%s.%02d", thousands(cents/100), cents%100)
+}
+
+// bill puts the cost into words.
+func (r *Report) bill() string {
+	switch {
+	case r.Unpriced == 0 && r.CostWasted == 0:
+		return dollars(r.Cost)
+	case r.Unpriced == 0:
+		return fmt.Sprintf("%s, %s of it for attempts that came to nothing", dollars(r.Cost), dollars(r.CostWasted))
+	case r.Cost == 0:
+		return "not known: the models have no price; add models: [{id: NAME, price: {input: 1.25, output: 10}}] to their providers"
+	}
+	return fmt.Sprintf("%s, %s of it for attempts that came to nothing; %s attempts had no price", dollars(r.Cost), dollars(r.CostWasted), thousands(r.Unpriced))
 }
 
 func inMS(v float64) string { return short(int64(v)) }
@@ -127,7 +154,19 @@ func short(v int64) string {
 	case d < time.Minute:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	}
-	return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+	return span(d.Round(time.Second))
+}
+
+// span writes a duration without what is 0 at its end: 1h, 5m, 1m10s.
+func span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
 }
 
 func after(v *int64) string {

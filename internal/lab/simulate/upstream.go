@@ -35,7 +35,23 @@ type fate struct {
 	late    bool          // the failure comes at the end, after content
 	first   time.Duration // to the failure or the first content
 	rest    time.Duration // from there to the end
+	missing float64       // the share of the answer that never comes
 	header  http.Header   // what is left of limits, nil where nothing is said
+}
+
+// billed reports whether the provider takes money for the attempt: not for a refusal, nor for nothing.
+func (x *fate) billed() bool { return !x.hangs && (x.failure == nil || x.late) }
+
+// written is the share of the answer that has come after a time.
+func (x *fate) written(after time.Duration) float64 {
+	share := 1.0
+	switch {
+	case after < x.first:
+		return 0
+	case after < x.first+x.rest:
+		share = float64(after-x.first) / float64(x.rest)
+	}
+	return share * (1 - x.missing)
 }
 
 // pieces is in how many pieces an answer comes, for faults that strike after some of them.
@@ -85,7 +101,7 @@ func (p *provider) apply(good fate, e *effect, refusal time.Duration) fate {
 		return good
 	case e.late:
 		share := min(float64(e.pieces)/pieces, 1)
-		return fate{failure: e.failure, status: e.status, late: true, header: good.header, first: good.first, rest: seconds(good.rest.Seconds()*share) + e.wait}
+		return fate{failure: e.failure, status: e.status, late: true, header: good.header, first: good.first, rest: seconds(good.rest.Seconds()*share) + e.wait, missing: 1 - share}
 	}
 	return fate{failure: e.failure, status: e.status, header: good.header, first: refusal}
 }

@@ -178,11 +178,11 @@ func (w *world) begin(t *Traffic, number uint64) {
 
 // gap is the time from one request to the next.
 func (s *source) gap() time.Duration {
-	mean := float64(time.Second) / s.Rate
-	if s.Arrivals == "even" {
-		return time.Duration(mean)
+	gap := float64(time.Second) / s.Rate
+	if s.Arrivals != "even" {
+		gap *= s.rng.ExpFloat64()
 	}
-	return time.Duration(mean * s.rng.ExpFloat64())
+	return time.Duration(min(gap, float64(2*maxLength))) // one that never comes must not overflow
 }
 
 // arrive makes one request. All that is drawn for it is drawn here, so that two configurations are
