@@ -77,8 +77,9 @@ type screen struct {
 }
 
 var (
-	desk  = screen{1440, 900, "light"}
-	phone = screen{390, 844, "light"}
+	desk   = screen{1440, 900, "light"}
+	tablet = screen{800, 1000, "light"}
+	phone  = screen{390, 844, "light"}
 )
 
 // watch reports what the policy forbids as an error of the console, in every page from its start.
