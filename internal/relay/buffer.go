@@ -3,6 +3,7 @@ package relay
 import (
 	"io"
 	"math/bits"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -115,17 +116,40 @@ func (b *Buffer) grow(n int64) {
 	}
 }
 
-// upload is a request's body on its way to an upstream. It holds the buffer until it is closed.
+// upload is a request's body on its way to an upstream. It holds the bytes until it is closed and not
+// after: a transport keeps its request for as long as the answer lasts. It may close the body more than
+// once, and while it reads.
 type upload struct {
-	*dialect.Body
+	mu     sync.Mutex
+	body   *dialect.Body // nil once it is closed
 	buffer *Buffer
-	closed atomic.Bool
+}
+
+// Read implements io.Reader.
+func (u *upload) Read(p []byte) (int, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.body == nil {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return u.body.Read(p)
+}
+
+// WriteTo implements io.WriterTo.
+func (u *upload) WriteTo(w io.Writer) (int64, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.body == nil {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return u.body.WriteTo(w)
 }
 
 // Close implements io.Closer.
 func (u *upload) Close() error {
-	if !u.closed.Swap(true) {
-		u.buffer.Release()
-	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.buffer.Release()
+	u.body, u.buffer = nil, nil
 	return nil
 }

@@ -111,6 +111,7 @@ func newCall(x *exchange, a *failover.Attempt) *call {
 
 // run brings the call to its first content, or to its failure, and says which.
 func (c *call) run() failover.Event {
+	defer c.x.reaching.Add(-1)
 	c.start()
 	verdict := c.reach()
 	ok := c.hold()
@@ -131,6 +132,14 @@ func (c *call) run() failover.Event {
 		return c.recovery.failed(c, verdict)
 	}
 	return c.x.failed(c, verdict)
+}
+
+// letGo gives back what is of no use once the request needs no further attempt.
+func (c *call) letGo() {
+	c.asked.Body, c.body = nil, nil
+	if c.translation != nil {
+		c.translation.Asked()
+	}
 }
 
 // end gives back what the call holds and cancels what it still does. It may be called again.

@@ -5,8 +5,6 @@ import (
 	"io"
 	"net"
 	"sync"
-
-	"omniroute/internal/dialect"
 )
 
 // plainConn is a TCP connection that writes a request's body without a buffer of its own. The
@@ -19,7 +17,7 @@ var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 // ReadFrom implements io.ReaderFrom.
 func (c plainConn) ReadFrom(r io.Reader) (int64, error) {
 	if l, ok := r.(*io.LimitedReader); ok {
-		if body, ok := l.R.(*dialect.Body); ok {
+		if body, ok := l.R.(*upload); ok {
 			n, err := body.WriteTo(c.TCPConn)
 			l.N -= n
 			return n, err

@@ -29,12 +29,15 @@ func TestPlainConnWritesBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for kind, make := range map[string]func() (io.ReadCloser, int64){
-			"body": func() (io.ReadCloser, int64) { _, b := asked.Open("another"); return b, b.Size() },
+			"body": func() (io.ReadCloser, int64) {
+				_, b := asked.Open("another")
+				return &upload{body: b}, b.Size()
+			},
 			"reader": func() (io.ReadCloser, int64) {
 				_, b := asked.ForModel("another")
 				return io.NopCloser(strings.NewReader(string(b))), int64(len(b))
 			},
-			"chunked": func() (io.ReadCloser, int64) { _, b := asked.Open("another"); return b, -1 },
+			"chunked": func() (io.ReadCloser, int64) { _, b := asked.Open("another"); return &upload{body: b}, -1 },
 		} {
 			b, size := make()
 			req, err := http.NewRequestWithContext(context.Background(), "POST", up.URL, b)

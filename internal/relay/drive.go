@@ -80,5 +80,6 @@ func (x *exchange) driveAside() failover.Action {
 func (x *exchange) newCall(a *failover.Attempt) *call {
 	c := newCall(x, a)
 	x.calls = append(x.calls, c)
+	x.reaching.Add(1)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"omniroute/classify"
@@ -98,6 +99,8 @@ type exchange struct {
 	lasting bool // it makes something that stays (law R10)
 	calls   []*call
 	few     [2]*call // room for calls
+	// reaching counts the calls that have neither come to their first content nor failed.
+	reaching atomic.Int32
 	started time.Time
 	story   telemetry.Story
 	hurried bool       // a write deadline was set
@@ -222,17 +225,21 @@ func (x *exchange) hangUp() {
 	_ = x.out.SetWriteDeadline(time.Unix(1, 0)) // a writer that cannot has nobody on the other side
 }
 
-// letGo gives the request's body back once no attempt can need it any more, so that a long
-// answer does not keep a long question in memory.
+// letGo gives back what only a further attempt would need, once there will be none: the request's body,
+// and what it was translated to. So a long answer does not keep a long question in memory.
 func (x *exchange) letGo() {
-	if x.Body == nil {
+	if x.released {
 		return
-	}
-	if len(x.calls) == 1 {
-		x.Asked.Body = nil // no other attempt may still be reading it
 	}
 	x.Body.Release()
 	x.Body, x.released = nil, true
+	if x.reaching.Load() > 0 {
+		return // one that has lost may still be reading
+	}
+	x.Asked.Body, x.passed, x.speeches = nil, nil, nil
+	for _, c := range x.calls {
+		c.letGo()
+	}
 }
 
 // finish gives back everything and tells the story.

@@ -84,11 +84,11 @@ func (c *call) request(ctx context.Context) (*http.Request, error) {
 	}
 	req.URL, req.Host = &to, to.Host
 	c.body.Retain()
-	req.Body, req.ContentLength = &upload{Body: body, buffer: c.body}, body.Size()
+	req.Body, req.ContentLength = &upload{body: body, buffer: c.body}, body.Size()
 	req.GetBody = func() (io.ReadCloser, error) {
 		_, _, again := c.open()
 		c.body.Retain()
-		return &upload{Body: again, buffer: c.body}, nil
+		return &upload{body: again, buffer: c.body}, nil
 	}
 	copyHeaders(req.Header, x.r.Header, notUp)
 	if c.translation != nil {

@@ -49,6 +49,17 @@ type Request struct {
 	Native []UnsupportedError
 }
 
+// Asked returns what answers to the request depend on: all but the conversation, and of the tools what
+// kind they are. The rest may be much, and an answer takes long.
+func (r *Request) Asked() *Request {
+	asked := *r
+	asked.System, asked.Turns, asked.Tools = nil, nil, make([]Tool, len(r.Tools))
+	for i := range r.Tools {
+		asked.Tools[i] = Tool{Name: r.Tools[i].Name, Custom: r.Tools[i].Custom}
+	}
+	return &asked
+}
+
 // Role says who speaks in a turn.
 type Role uint8
 

@@ -149,6 +149,12 @@ func (t *Translation) Again() *Translation {
 	return &again
 }
 
+// Asked lets go of the request, after which only the answer is left to be translated.
+func (t *Translation) Asked() {
+	t.context.Request = t.context.Request.Asked()
+	t.upstream, t.out = nil, nil
+}
+
 // Path returns the path below the provider's base URL, with query.
 func (t *Translation) Path() string { return t.out.Path }
 
