@@ -165,11 +165,15 @@ func (s *Sample) stream(body io.Reader, due time.Time) {
 	}
 }
 
-// hasContent reports whether an event has a text that is not empty.
+// hasContent reports whether one of some events has a text that is not empty.
 func hasContent(data []byte) bool {
-	const key = `"content":"`
-	i := bytes.Index(data, []byte(key))
-	return i >= 0 && i+len(key) < len(data) && data[i+len(key)] != '"'
+	for {
+		_, text, ok := bytes.Cut(data, []byte(`"content":"`))
+		if !ok || len(text) > 0 && text[0] != '"' {
+			return ok && len(text) > 0
+		}
+		data = text
+	}
 }
 
 var (

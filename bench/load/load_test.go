@@ -105,6 +105,22 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
+// A stream may bring its role and its first word in one piece, or a word may be cut.
+func TestHasContent(t *testing.T) {
+	t.Parallel()
+	for events, want := range map[string]bool{
+		`{"content":""}`:                     false,
+		`{"content":"a"}`:                    true,
+		`{"content":""}` + `{"content":"a"}`: true,
+		`{"content":""}` + `{"content":"`:    false,
+		`{"delta":{}}`:                       false,
+	} {
+		if got := hasContent([]byte(events)); got != want {
+			t.Errorf("%s: %v", events, got)
+		}
+	}
+}
+
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	for _, s := range Shapes() {
