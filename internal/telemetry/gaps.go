@@ -29,18 +29,30 @@ const (
 // value is empty. It is not safe for concurrent use.
 type Gaps struct {
 	none  uint32 // up to gapFloor
-	cells [gapCells]uint32
 	sum   time.Duration
+	cells []gapCount // that have any, in the order in which they got it: of a stream there are few
+}
+
+type gapCount struct {
+	cell uint8
+	n    uint32
 }
 
 // Add counts one. It takes some nanoseconds and no clock.
 func (g *Gaps) Add(d time.Duration) {
 	g.sum += max(d, 0)
-	if i := gapCell(d); i >= 0 {
-		g.cells[i]++
+	cell := gapCell(d)
+	if cell < 0 {
+		g.none++
 		return
 	}
-	g.none++
+	for i := range g.cells {
+		if c := &g.cells[i]; int(c.cell) == cell {
+			c.n++
+			return
+		}
+	}
+	g.cells = append(g.cells, gapCount{uint8(cell), 1})
 }
 
 // gapCell returns the cell of a time, -1 for one that is as good as none.
@@ -68,7 +80,7 @@ func gapCell(d time.Duration) int {
 func (g *Gaps) Count() uint64 {
 	n := uint64(g.none)
 	for _, c := range g.cells {
-		n += uint64(c)
+		n += uint64(c.n)
 	}
 	return n
 }

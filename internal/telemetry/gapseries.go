@@ -24,10 +24,8 @@ type gapSeries struct {
 
 func (s *gapSeries) add(g *Gaps) {
 	s.none.Add(uint64(g.none))
-	for i, n := range g.cells {
-		if n > 0 {
-			s.cells[i].Add(uint64(n))
-		}
+	for _, c := range g.cells {
+		s.cells[c.cell].Add(uint64(c.n))
 	}
 	s.sum.Add(int64(g.sum))
 }
