@@ -111,30 +111,29 @@ type permit struct {
 	resilience.Permit
 	places   *Places
 	reserved Reservation // the attempt's from its dispatch on, so that it can be had without a lock
-	now      *time.Time  // of the request's present step
 }
 
 // Success settles the permit: the answer is complete.
-func (p *permit) Success() {
+func (p *permit) Success(now time.Time) {
 	p.Permit.Success()
-	p.giveBack(resilience.Verdict{})
+	p.giveBack(resilience.Verdict{}, now)
 }
 
 // Failure settles the permit with what the attempt's end says.
-func (p *permit) Failure(v resilience.Verdict) {
+func (p *permit) Failure(v resilience.Verdict, now time.Time) {
 	p.Permit.Failure(v)
-	p.giveBack(v)
+	p.giveBack(v, now)
 }
 
 // Neutral settles the permit without a verdict.
-func (p *permit) Neutral() {
+func (p *permit) Neutral(now time.Time) {
 	p.Permit.Neutral()
-	p.giveBack(resilience.Verdict{})
+	p.giveBack(resilience.Verdict{}, now)
 }
 
-func (p *permit) giveBack(v resilience.Verdict) {
+func (p *permit) giveBack(v resilience.Verdict, now time.Time) {
 	if p.reserved != nil {
-		p.reserved.Done(v, *p.now)
+		p.reserved.Done(v, now)
 	}
 	if places := p.places; places != nil {
 		p.places = nil

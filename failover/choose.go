@@ -83,14 +83,17 @@ func (r *Request) dispatch(i int, now time.Time, how manner) *Attempt {
 		t.Places.free()
 		return nil
 	}
-	a := &r.first
+	var a *Attempt
 	if r.dispatched > 0 {
 		a = new(Attempt)
+	} else {
+		f := new(first)
+		a, r.records = &f.Attempt, f.records[:0]
 	}
 	r.dispatched++
 	*a = Attempt{
 		ID: r.dispatched, Target: t, Probe: right.Probe() || right.Recheck() || how == lastResort, LastResort: how == lastResort, Resumes: r.resuming,
-		permit: permit{Permit: right, places: t.Places, now: &r.now}, start: now, index: i, record: len(r.records),
+		permit: permit{Permit: right, places: t.Places}, start: now, index: i, record: len(r.records),
 	}
 	if t.Meter != nil {
 		a.permit.reserved = t.Meter.Reserve(&r.ask, now)

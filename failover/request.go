@@ -52,12 +52,17 @@ type Request struct {
 	desperate bool      // its last resort was tried
 	stretched bool      // nothing fits by what is known, so that one was let through all the same
 
-	// Room for what a request needs that is answered at once, so that it allocates only itself.
+	// Room for what a request needs that is answered at once, so that it allocates only itself and what
+	// outlives it.
 	fewStates  [4]targetState
 	fewMarks   [4]mark
 	fewRunning [2]*Attempt
-	oneRecord  [1]Record
-	first      Attempt
+}
+
+// first is the first attempt and its record, which are there as long as the answer: see Answering.
+type first struct {
+	Attempt
+	records [1]Record
 }
 
 // targetState is what a request knows of one target.
@@ -99,7 +104,7 @@ func NewRequest(p *Plan, picker Picker, stream bool) *Request {
 	} else {
 		r.state, r.open.marks = make([]targetState, n), make([]mark, n)
 	}
-	r.records, r.running = r.oneRecord[:0], r.fewRunning[:0]
+	r.running = r.fewRunning[:0]
 	return r
 }
 
@@ -201,17 +206,22 @@ func (r *Request) dropRunning(now time.Time, why Outcome) []*Attempt {
 	}
 	cancel := r.running
 	for _, a := range cancel {
-		a.permit.Neutral()
+		a.permit.Neutral(now)
 		r.ends(a, why, resilience.Verdict{}, 0, now)
 	}
 	r.running = nil
 	return cancel
 }
 
-// ends writes down how an attempt ended. Every attempt comes through here once.
+// ends writes down how an attempt ended that was not the answer.
 func (r *Request) ends(a *Attempt, o Outcome, v resilience.Verdict, status int, now time.Time) {
-	r.records[a.record].end(o, v, status, now)
-	a.Target.Pulse.end(r.stream, a != r.committed, o == OutcomeFailed && blames(v.Scope), a.start, now)
+	a.ends(&r.records[a.record], o, v, status, r.stream, false, now)
+}
+
+// ends writes down how the attempt ended. Every attempt comes through here once.
+func (a *Attempt) ends(rec *Record, o Outcome, v resilience.Verdict, status int, stream, answered bool, now time.Time) {
+	rec.end(o, v, status, now)
+	a.Target.Pulse.end(stream, !answered, o == OutcomeFailed && blames(v.Scope), a.start, now)
 }
 
 func (r *Request) failed(ev Event, now time.Time) Action {
@@ -220,7 +230,7 @@ func (r *Request) failed(ev Event, now time.Time) Action {
 		return Action{Type: Continue}
 	}
 	r.drop(a)
-	a.permit.Failure(ev.Verdict)
+	a.permit.Failure(ev.Verdict, now)
 	r.ends(a, OutcomeFailed, ev.Verdict, ev.Status, now)
 	rec := &r.records[a.record]
 	r.last = a.index
@@ -320,18 +330,8 @@ func (r *Request) ended(ev Event, now time.Time) Action {
 	if a == nil || a.ID != ev.Attempt {
 		return Action{Type: Continue}
 	}
-	out := OutcomeFailed
-	switch ev.Verdict.Scope {
-	case resilience.ScopeNone:
-		out = OutcomeAnswered
-		a.permit.Success()
-	case resilience.ScopeClient, resilience.ScopeLocal:
-		out = OutcomeCanceled
-		a.permit.Neutral()
-	default:
-		a.permit.Failure(ev.Verdict)
-	}
-	r.ends(a, out, ev.Verdict, ev.Status, now)
+	p := r.answering()
+	p.End(ev.Verdict, ev.Status, now)
 	if ev.Resume && blames(ev.Verdict.Scope) && !r.resuming {
 		return r.beginResume(a, ev.Verdict, now)
 	}
@@ -343,8 +343,8 @@ func (r *Request) ended(ev Event, now time.Time) Action {
 func (r *Request) abandoned(now time.Time) Action {
 	cancel := r.dropRunning(now, OutcomeCanceled)
 	if a := r.committed; a != nil {
-		a.permit.Neutral()
-		r.ends(a, OutcomeCanceled, resilience.Verdict{}, 0, now)
+		p := r.answering()
+		p.Abandon(now)
 		cancel = append(cancel, a)
 	}
 	r.over = true

@@ -22,7 +22,7 @@ func TestStalledStreamsAreSmall(t *testing.T) {
 		t.Skip("the race detector's own memory is in the numbers")
 	}
 	// Of the bound the two servers' and transport's buffers and four goroutines are two thirds.
-	const streams, bound = 1000, 54 << 10
+	const streams, bound = 1000, 48 << 10
 	u := raw(func(w http.ResponseWriter, flush func(), r *http.Request) {
 		io.WriteString(w, role+gap)
 		for r.Context().Err() == nil {

@@ -37,13 +37,13 @@ func (x *exchange) glance() failover.Needs {
 // hearLimits takes in what the answer's headers say of what the upstream will still take.
 func (c *call) hearLimits() {
 	if r, ok := c.attempt.Reserved().(*headroom.Reservation); ok {
-		r.Heard(c.resp.Header, time.Now())
+		r.Heard(c.header, time.Now())
 	}
 }
 
 // noteUse says what the answer has cost, for the estimates of what others will.
 func (c *call) noteUse() {
-	u := &c.answer.Usage
+	u := &c.usage
 	r, ok := c.attempt.Reserved().(*headroom.Reservation)
 	if !ok || !u.Known {
 		return

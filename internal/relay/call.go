@@ -48,14 +48,16 @@ type call struct {
 	reused      bool           // the transport's connection had carried a request before
 	body        *Buffer        // of the request, as long as the call may send it
 
-	resp   *http.Response
-	status int
-	src    io.Reader   // the body as it comes, encodings undone by whoever reads the call
-	events *sse.Reader // of a stream
-	stream dialect.Stream
-	last   dialect.Observation
-	answer dialect.Answer
-	fault  dialect.UpstreamError // what an error envelope said
+	// What the upstream answers, without the response that it came in: that keeps the request, too.
+	status    int // 0 before it does
+	header    http.Header
+	src       io.ReadCloser // the body as it comes, encodings undone by whoever reads the call
+	events    *sse.Reader   // of a stream
+	stream    dialect.Stream
+	last      dialect.Observation
+	usage     dialect.Usage         // of the whole answer
+	id, model string                // as the upstream calls it
+	fault     dialect.UpstreamError // what an error envelope said
 
 	// follower keeps what the client gets, so that another attempt can go on with it; nil where none
 	// will. goesOn says of such an attempt that its upstream was asked to go on, not to begin anew.
@@ -154,19 +156,20 @@ func (c *call) reach() resilience.Verdict {
 	if err != nil {
 		return c.judge(c.phaseNow(), nil, err)
 	}
-	c.resp, c.status, c.src = resp, resp.StatusCode, resp.Body
-	c.up.Connection.HideEchoes(resp.Header)
+	c.status, c.header, c.src = resp.StatusCode, resp.Header, resp.Body
+	c.up.Connection.HideEchoes(c.header)
 	c.phase.Store(uint32(classify.PhaseBody))
 	c.hearLimits()
-	v := c.read()
+	v := c.read(resp.ContentLength)
 	if v.Scope != resilience.ScopeNone {
-		resp.Body.Close()
+		c.src.Close()
 	}
 	return v
 }
 
-func (c *call) read() resilience.Verdict {
-	body, err := Decode(c, strings.Join(c.resp.Header["Content-Encoding"], ","))
+// read reads an answer whose body has a length, below 0 where that is not known.
+func (c *call) read(length int64) resilience.Verdict {
+	body, err := Decode(c, strings.Join(c.header["Content-Encoding"], ","))
 	if err != nil {
 		return c.unusable(err.Error())
 	}
@@ -175,10 +178,10 @@ func (c *call) read() resilience.Verdict {
 		return c.refused(body)
 	case c.recovery != nil:
 		return c.reachSeam(body)
-	case c.x.Asked.Stream && (c.x.Asked.Operation != dialect.OpOther || isEvents(c.resp.Header)):
+	case c.x.Asked.Stream && (c.x.Asked.Operation != dialect.OpOther || isEvents(c.header)):
 		return c.firstContent(body)
 	}
-	return c.readWhole(body)
+	return c.readWhole(body, length)
 }
 
 func isEvents(h http.Header) bool {
@@ -240,8 +243,8 @@ func (c *call) judge(phase classify.Phase, body []byte, err error) resilience.Ve
 	}
 	in := classify.Input{Provider: c.up.Provider.ID, Dialect: string(c.up.Dialect), Model: c.up.Model,
 		RateLimitScope: c.up.RateLimitScope, Phase: phase, Body: body, Err: err, Now: time.Now()}
-	if c.resp != nil {
-		in.Status, in.Header = c.resp.StatusCode, c.resp.Header
+	if c.status != 0 {
+		in.Status, in.Header = c.status, c.header
 		if in.Header.Get("Content-Encoding") != "" { // it has been undone
 			in.Header = in.Header.Clone()
 			in.Header.Del("Content-Encoding")
@@ -290,9 +293,9 @@ func (c *call) Read(p []byte) (int, error) {
 }
 
 // readWhole reads an answer that is not streamed to its end and looks at it.
-func (c *call) readWhole(body io.Reader) resilience.Verdict {
+func (c *call) readWhole(body io.Reader, length int64) resilience.Verdict {
 	c.whole = NewBuffer()
-	err := c.whole.Fill(body, c.resp.ContentLength, maxAnswer)
+	err := c.whole.Fill(body, length, maxAnswer)
 	text := c.whole.B
 	if err == io.ErrShortBuffer { //nolint:errorlint // our own buffer's, never wrapped
 		return c.unusable(fmt.Sprintf("the answer is over %d MiB", maxAnswer>>20))
@@ -301,14 +304,14 @@ func (c *call) readWhole(body io.Reader) resilience.Verdict {
 		return c.judge(classify.PhaseBody, text, &classify.CutError{Err: err})
 	}
 	a := c.speaks.Inspect(c.asked, text)
-	if a.Error || a.Malformed || a.Empty() || c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.resp.Header.Get("Content-Type"), text) == dialect.FormatSSE {
+	if a.Error || a.Malformed || a.Empty() || c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.header.Get("Content-Type"), text) == dialect.FormatSSE {
 		c.readFault(text)
 		return c.judge(classify.PhaseBody, text, nil)
 	}
 	if err := c.inClientsWords(); err != nil {
 		return c.unusable(err.Error())
 	}
-	c.answer = a
+	c.usage, c.id, c.model = a.Usage, a.ID, a.Model
 	return resilience.Verdict{}
 }
 

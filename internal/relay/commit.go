@@ -37,25 +37,26 @@ func (x *exchange) commit(c *call) {
 
 // begin notes that the answer has come and sets its headers.
 func (x *exchange) begin(c *call) {
-	if c.follower == nil {
-		x.letGo()
-	}
 	x.story.Status = c.status
 	x.story.FirstContent = time.Since(x.started)
 	if x.alive.stop() {
 		x.story.Status = http.StatusOK // its own and its headers come too late
-		return
+	} else {
+		x.answerHeaders(c)
 	}
-	x.answerHeaders(c)
+	if c.follower == nil {
+		x.part()
+	}
 }
 
 // conclude gives back what the call holds.
 func (x *exchange) conclude(c *call) {
 	if c.stream != nil {
-		c.answer = c.stream.Answer()
+		a := c.stream.Answer()
+		c.usage, c.id, c.model = a.Usage, a.ID, a.Model
 	}
 	c.cancel(context.Canceled) // before Close, which would read a rest that nobody wants
-	c.resp.Body.Close()
+	c.src.Close()
 	c.end()
 	x.calmWriter()
 }
@@ -64,13 +65,13 @@ func (x *exchange) conclude(c *call) {
 // and ours.
 func (x *exchange) answerHeaders(c *call) {
 	h := x.w.Header()
-	copyHeaders(h, c.resp.Header, notDown)
+	copyHeaders(h, c.header, notDown)
 	if c.translation != nil {
 		h["Content-Type"] = jsonType
 	}
-	if id := c.resp.Header["X-Request-Id"]; len(id) > 0 {
+	if id := c.header["X-Request-Id"]; len(id) > 0 {
 		h["X-Upstream-Request-Id"] = id[:1:1]
-	} else if id := c.resp.Header["Request-Id"]; len(id) > 0 {
+	} else if id := c.header["Request-Id"]; len(id) > 0 {
 		h["X-Upstream-Request-Id"] = id[:1:1]
 	}
 	k := c.attempt.Target.Key()

@@ -65,14 +65,15 @@ func (x *exchange) handOver(c *call) {
 
 // driveAside is drive for another goroutine than the handler's.
 func (x *exchange) driveAside() failover.Action {
+	handle := x.handle // one that has lost may outlast it
 	for {
-		act := x.do(x.handle.Next(x.ctx))
+		act := x.do(handle.Next(x.ctx))
 		switch act.Type {
 		case failover.Commit, failover.GiveUp, failover.Finish:
 			return act
 		case failover.Dispatch:
 			c := x.newCall(act.Attempt)
-			x.rl.running.Go(func() { x.handle.Tell(c.run()) })
+			x.rl.running.Go(func() { handle.Tell(c.run()) })
 		}
 	}
 }

@@ -64,11 +64,11 @@ func (x *exchange) failed(c *call, v resilience.Verdict) failover.Event {
 func (c *call) repeatable(v resilience.Verdict) bool {
 	switch {
 	case v.Scope == resilience.ScopeLocal:
-		return c.resp == nil && c.phaseNow() == classify.PhaseDial
-	case v.Dial, v.Rule == "transport.closing", c.resp == nil && c.phaseNow() == classify.PhaseDial:
+		return c.status == 0 && c.phaseNow() == classify.PhaseDial
+	case v.Dial, v.Rule == "transport.closing", c.status == 0 && c.phaseNow() == classify.PhaseDial:
 		return true
 	case c.status == http.StatusServiceUnavailable:
-		return c.resp.Header.Get("Retry-After") != "" || c.resp.Header.Get("Retry-After-Ms") != ""
+		return c.header.Get("Retry-After") != "" || c.header.Get("Retry-After-Ms") != ""
 	}
 	return c.status >= 400 && c.status < 500
 }

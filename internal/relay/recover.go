@@ -143,14 +143,14 @@ func (r *recovery) failed(c *call, v resilience.Verdict) failover.Event {
 func (x *exchange) settleRecovery(c *call, ev failover.Event) *call {
 	r := x.recovery
 	if r.cut != c {
-		x.story.Usage = seam.Sum(r.spent, c.answer.Usage)
+		x.story.Usage = seam.Sum(r.spent, c.usage)
 		if c.outcome.Scope == resilience.ScopeNone {
 			x.story.Recovery.Outcome = telemetry.Recovered
 		}
 		x.handle.Do(ev)
 		return nil
 	}
-	r.spent = c.answer.Usage
+	r.spent = c.usage
 	x.mu.Lock()
 	x.driver = nil // whoever drove is done
 	x.mu.Unlock()

@@ -88,24 +88,25 @@ type Request struct {
 // exchange is the state of one request.
 type exchange struct {
 	*Request
-	rl      *Relay
-	w       http.ResponseWriter
-	out     *http.ResponseController
-	r       *http.Request
-	ctx     context.Context // of the client: done when it has left
-	limits  *config.Relay
-	handle  *failover.Handle
-	picker  failover.Picker
-	lasting bool // it makes something that stays (law R10)
-	calls   []*call
-	few     [2]*call // room for calls
+	rl        *Relay
+	w         http.ResponseWriter
+	out       *http.ResponseController
+	r         *http.Request
+	ctx       context.Context // of the client: done when it has left
+	limits    *config.Relay
+	handle    *failover.Handle // nil once nothing else will be tried, and answering says what becomes of the answer
+	answering failover.Answering
+	picker    failover.Picker
+	lasting   bool // it makes something that stays (law R10)
+	calls     []*call
+	few       [2]*call // room for calls
 	// reaching counts the calls that have neither come to their first content nor failed.
 	reaching atomic.Int32
-	started time.Time
-	story   telemetry.Story
-	hurried bool       // a write deadline was set
-	gone    bool       // the client has left
-	alive   *keepalive // nil where the client gets no signs of life
+	started  time.Time
+	story    plot
+	hurried  bool       // a write deadline was set
+	gone     bool       // the client has left
+	alive    *keepalive // nil where the client gets no signs of life
 	// released says that the bytes of the body are not ours to read any more.
 	released bool
 
@@ -125,6 +126,18 @@ type exchange struct {
 	mu     sync.Mutex
 	inline *call                // runs in the handler's own goroutine
 	driver chan failover.Action // set once another goroutine drives; it says how the request ends
+}
+
+// plot is what is noted of a request's story on the way; the rest is known at the end.
+type plot struct {
+	Status       int
+	Code, Broke  string
+	Session      string
+	Usage        dialect.Usage
+	Recovery     *telemetry.Recovery
+	FirstContent time.Duration
+	Gaps         []*telemetry.Gaps
+	Skipped      []failover.Skip
 }
 
 // Serve answers one request: with the first good answer of the route's targets, or with an error
@@ -176,15 +189,26 @@ func (x *exchange) choose() *call {
 
 // settle says how the answer ended. It returns the attempt that goes on with it where one does.
 func (x *exchange) settle(c *call) *call {
-	x.story.Usage = c.answer.Usage
+	x.story.Usage = c.usage
 	x.remember(c)
 	c.noteUse()
+	if x.handle == nil {
+		x.answering.End(c.outcome, c.status, time.Now())
+		return nil
+	}
 	ev := failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status}
 	if x.recovery == nil {
 		x.handle.Do(ev)
 		return nil
 	}
 	return x.settleRecovery(c, ev)
+}
+
+// part ends the trying: whatever becomes of the answer, no further attempt follows.
+func (x *exchange) part() {
+	x.letGo()
+	x.passedOver()
+	x.answering, x.handle = x.handle.Part(), nil
 }
 
 // abandoned ends a request that nobody goes on with before an answer has begun.
@@ -248,21 +272,37 @@ func (x *exchange) finish() {
 	for _, c := range x.calls {
 		c.end()
 	}
-	x.handle.Close()
 	x.letGo()
-	s := &x.story
 	if x.gone {
 		x.hangUp()
 	}
-	s.ID, s.At, s.Duration = x.ID, x.started, time.Since(x.started)
-	s.Dialect, s.Method, s.Path = x.Dialect.Name(), x.r.Method, x.Asked.Path
-	s.Model, s.Route, s.Stream = x.Asked.Model, x.Route.Name, x.Asked.Stream
-	s.TraceParent = telemetry.ParentOf(x.r.Header)
-	s.Attempts = x.handle.Records()
-	if s.Skipped == nil {
-		s.Skipped = slices.Concat(x.unfit, x.handle.Passed(time.Now())) // those of an answer
+	attempts := x.close()
+	if x.rl.o.Observe == nil {
+		return
 	}
-	if x.rl.o.Observe != nil {
-		x.rl.o.Observe(*s)
+	p := &x.story
+	x.rl.o.Observe(telemetry.Story{
+		ID: x.ID, At: x.started, Duration: time.Since(x.started), Dialect: x.Dialect.Name(), Method: x.r.Method, Path: x.Asked.Path,
+		Model: x.Asked.Model, Route: x.Route.Name, Stream: x.Asked.Stream, TraceParent: telemetry.ParentOf(x.r.Header),
+		Status: p.Status, Code: p.Code, Broke: p.Broke, Session: p.Session, Usage: p.Usage, Recovery: p.Recovery,
+		FirstContent: p.FirstContent, Attempts: attempts, Gaps: p.Gaps, Skipped: p.Skipped,
+	})
+}
+
+// close settles what is not settled yet and returns the story of the attempts.
+func (x *exchange) close() []failover.Record {
+	if x.handle == nil {
+		x.answering.Abandon(time.Now())
+		return x.answering.Records()
 	}
+	x.handle.Close()
+	if x.story.Skipped == nil {
+		x.passedOver()
+	}
+	return x.handle.Records()
+}
+
+// passedOver notes which targets an answered request has passed over.
+func (x *exchange) passedOver() {
+	x.story.Skipped = slices.Concat(x.unfit, x.handle.Passed(time.Now()))
 }

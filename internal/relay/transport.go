@@ -97,8 +97,8 @@ func (t *transports) build(p *config.Provider, connect time.Duration) *http.Tran
 		MaxResponseHeaderBytes: 256 << 10,
 		// Each open stream holds both. Long bodies are written past the one, and the reader of
 		// events has a buffer of its own behind the other.
-		WriteBufferSize: 2 << 10,
-		ReadBufferSize:  1 << 10,
+		WriteBufferSize: 512,
+		ReadBufferSize:  512,
 	}
 	if u := p.Proxy(); u != nil {
 		tr.Proxy = http.ProxyURL(u)
