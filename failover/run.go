@@ -94,7 +94,7 @@ func (p Panic) String() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack
 // with Options.Hedge when one is slow, fn may be running for two targets at once. The context ends
 // when Run returns, so that the value must not depend on it.
 //
-// The error is an *Error, or ctx's, or tells of options that make no sense. An fn that panics is
+// A ctx that has ended before asks nobody. The error is an *Error, or ctx's, or tells of options that make no sense. An fn that panics is
 // not the target's fault: Run panics with a Panic.
 func Run[T any](ctx context.Context, rn *Runner, targets []resilience.Key, fn func(context.Context, *Attempt) (T, error)) (T, error) {
 	return RunWith(ctx, rn, targets, Options{}, fn)
@@ -102,9 +102,12 @@ func Run[T any](ctx context.Context, rn *Runner, targets []resilience.Key, fn fu
 
 // RunWith is Run with options.
 func RunWith[T any](ctx context.Context, rn *Runner, targets []resilience.Key, o Options, fn func(context.Context, *Attempt) (T, error)) (T, error) {
+	var zero T
 	plan, err := rn.plans.get(rn.engine, &rn.places, targets, o)
 	if err != nil {
-		var zero T
+		return zero, err
+	}
+	if err := ctx.Err(); err != nil { // the caller has left already: nobody is asked
 		return zero, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, plan.Limits.Deadline)

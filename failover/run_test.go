@@ -334,3 +334,20 @@ func TestRunCrowd(t *testing.T) {
 		}
 	})
 }
+
+// A caller that has left already asks nobody, so that a function that does not look at its context does no work
+// that nobody waits for.
+func TestRunAsksNobodyForACallerThatLeft(t *testing.T) {
+	bubble(t, func(t *testing.T, rn *failover.Runner) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		calls := 0
+		_, err := failover.Run(ctx, rn, []resilience.Key{a1, b1}, func(context.Context, *failover.Attempt) (string, error) {
+			calls++
+			return "done", nil
+		})
+		if !errors.Is(err, context.Canceled) || calls != 0 {
+			t.Errorf("%v after %d calls, want that it is canceled and none", err, calls)
+		}
+	})
+}
