@@ -8,7 +8,7 @@ var codeRules = []Rule{
 	{ID: "code.expired_token", Code: []string{"token_expired", "expired_token", "*token_expired", "expired_access_token", "credentials_expired", "jwt_expired"},
 		Scope: connection, Kind: auth, soft: true, same: sameYes, Why: "an access token ran out: refreshed, the same connection works",
 		Examples: ex(401, `{"error":{"code":"token_expired","message":"Sign in again."}}`)},
-	{ID: "code.clock_skew", Code: []string{"invalid_signature", "request_time_too_skewed", "signature_does_not_match", "signature_expired"}, Text: []string{"signature expired", "signature not yet", "is now earlier", "time * skew", "too skewed"},
+	{ID: "code.clock_skew", Code: []string{"invalid_signature", "request_time_too_skewed", "signature_does_not_match", "*signature_expire*"}, Text: []string{"signature expired", "signature not yet", "is now earlier", "time * skew", "too skewed"},
 		Scope: connection, Kind: auth, soft: true, same: sameYes, Why: "this machine's clock is off, the key is good",
 		Examples: ex(403, `{"__type":"InvalidSignatureException","message":"Signature expired: it is too old by now"}`)},
 	{ID: "code.billing", Code: []string{

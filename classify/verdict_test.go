@@ -230,6 +230,8 @@ func TestUnknownProvidersAreRead(t *testing.T) {
 		{"acme", 403, "", `{"error":{"message":"Sorry, your account is frozen"}}`, "connection/permission +person"},
 		{"acme", 403, "", `{"error":{"message":"A policy forbids to use a disallowed generative model"}}`, "model/permission"},
 		{"acme", 403, "", `{"error":{"message":"A valid credit card on file is wanted"}}`, "connection/billing +person"},
+		{"acme", 429, "", `{"error":{"message":"Rate limit exceeded. Add a credit card to raise it."}}`, "connection/rate_limit -person"},
+		{"acme", 200, "", `{"Response":{"Error":{"Code":"AuthFailure.SignatureExpire","Message":"Signature expired. The clocks differ."},"RequestId":"r"}}`, "connection/auth -person +same"},
 		{"acme", 429, "", `{"error":{"message":"Rate limited, next request allowed at 2026-01-05T10:00:30Z"}}`, "connection/rate_limit wait=30000"},
 		{"minimax", 200, "", `{"base_resp":{"status_code":2061,"status_msg":"not in the plan"}}`, "model/permission"},
 		{"dashscope", 403, "", `{"code":"Workspace.AccessDenied","message":"no"}`, "connection/permission +person"},
