@@ -226,6 +226,8 @@ func TestUnknownProvidersAreRead(t *testing.T) {
 		{"acme", 400, "", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"A turn is empty\"}}"}}}`, "request/invalid_request -person"},
 		{"acme", 401, "", `{"error":{"message":"Provider returned error","code":401,"metadata":{"raw":"{\"error\":{\"message\":\"Invalid API key\"}}"}}}`, "model/server_error -person"},
 		{"acme", 400, "", `{"error":{"message":"ContentPolicyViolationError: what came back was filtered"}}`, "request/content_policy"},
+		{"acme", 400, "", `{"error":{"message":"Input token length too long"}}`, "request/context_length"},
+		{"acme", 403, "", `{"error":{"message":"您的IP不在白名单中"}}`, "connection/permission +person"},
 		{"acme", 403, "", `{"error":{"message":"This project has been archived."}}`, "connection/permission +person"},
 		{"acme", 403, "", `{"error":{"message":"Sorry, your account is frozen"}}`, "connection/permission +person"},
 		{"acme", 403, "", `{"error":{"message":"A policy forbids to use a disallowed generative model"}}`, "model/permission"},
