@@ -87,10 +87,6 @@ func TestBadClientsLeaveNothingBehind(t *testing.T) {
 			}
 		})
 	}
-	many := http.Header{}
-	for i := range 10_000 {
-		many.Set(fmt.Sprint("X-Header-", i), "x")
-	}
 	for name, bad := range map[string]struct {
 		header http.Header
 		body   string
@@ -100,7 +96,7 @@ func TestBadClientsLeaveNothingBehind(t *testing.T) {
 		"no model":      {nil, `{"messages":[]}`, 400},
 		"too long":      {nil, strings.Repeat("x", 100<<10), 413},
 		"wrong key":     {http.Header{"Authorization": {"Bearer wrong"}}, `{"model":"chat"}`, 401},
-		"10000 headers": {many, `{"model":"chat"}`, 431},
+		"10000 headers": {manyHeaders(), `{"model":"chat"}`, 0}, // on a slow machine they take longer than this process waits: see TestManyHeaders
 	} {
 		clients.Go(func() {
 			for range 50 {
@@ -115,12 +111,14 @@ func TestBadClientsLeaveNothingBehind(t *testing.T) {
 				}
 				resp, err := g.client.Do(r)
 				if err != nil {
-					t.Errorf("%s: %v", name, err)
-					return
+					if bad.status != 0 {
+						t.Errorf("%s: %v", name, err)
+					}
+					continue
 				}
 				text, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
-				if err != nil || resp.StatusCode != bad.status || !strings.HasPrefix(string(text), `{"error":{"message":`) {
+				if bad.status != 0 && (err != nil || resp.StatusCode != bad.status || !strings.HasPrefix(string(text), `{"error":{"message":`)) {
 					t.Errorf("%s: %d %s %v", name, resp.StatusCode, text, err)
 				}
 			}
@@ -186,5 +184,34 @@ func TestStrangersAreKeptApart(t *testing.T) {
 	}
 	if code, text := g.call("GET", "/admin/v1/series", ""); code != 200 || !strings.Contains(text, `"requests":1`) {
 		t.Errorf("the series with a client: %d %s", code, text)
+	}
+}
+
+func manyHeaders() http.Header {
+	many := http.Header{}
+	for i := range 10_000 {
+		many.Set(fmt.Sprint("X-Header-", i), "x")
+	}
+	return many
+}
+
+// TestManyHeaders: far more headers than are taken are refused in the API's own words, and read for it.
+func TestManyHeaders(t *testing.T) {
+	t.Parallel()
+	up, base := upstream(t, nil)
+	g := start(t, t.TempDir(), yaml(base, ""))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", g.URL()+"/v1/chat/completions", strings.NewReader(`{"model":"chat"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = manyHeaders()
+	r.Header.Set("Authorization", "Bearer "+clientKey)
+	resp, err := g.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 431 || !strings.HasPrefix(string(text), `{"error":{"message":"The request has more than`) || up.Total() != 0 {
+		t.Errorf("%d %s %v", resp.StatusCode, text, err)
 	}
 }
