@@ -15,6 +15,12 @@ type Answering struct {
 	stream  bool
 }
 
+// first is the first attempt and its record, which are there as long as the answer.
+type first struct {
+	Attempt
+	records [1]Record
+}
+
 // Part takes the answer out of a request, after a Commit, and closes the handle: what is told to it from
 // then on has no effect.
 func (h *Handle) Part() Answering {

@@ -59,12 +59,6 @@ type Request struct {
 	fewRunning [2]*Attempt
 }
 
-// first is the first attempt and its record, which are there as long as the answer: see Answering.
-type first struct {
-	Attempt
-	records [1]Record
-}
-
 // targetState is what a request knows of one target.
 type targetState struct {
 	backAt time.Time // when it said that it would be back

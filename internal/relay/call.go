@@ -162,7 +162,7 @@ func (c *call) reach() resilience.Verdict {
 	c.hearLimits()
 	v := c.read(resp.ContentLength)
 	if v.Scope != resilience.ScopeNone {
-		c.src.Close()
+		resp.Body.Close()
 	}
 	return v
 }
