@@ -48,10 +48,10 @@ check: ## the quick part of `make test`: format, vet and the tests without the r
 	$(GO) test ./...
 
 unit: ## the tests of the main module, with the race detector, in random order
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on -timeout 20m ./...
 
 e2e: $(NPM_DEPS) ## the real binary with official SDK clients; E2EFLAGS=-v prints the matrix
-	cd e2e && $(GO) test -race -shuffle=on $(E2EFLAGS) $$($(GO) list ./... | grep -v '/cases$$')
+	cd e2e && $(GO) test -race -shuffle=on -timeout 20m $(E2EFLAGS) $$($(GO) list ./... | grep -v '/cases$$')
 
 # By themselves, since their upstream plays one case after the other and some look at the time.
 cases: ## the dialect cases beside the checkout, in ../shared/dialects, where they are there
