@@ -34,7 +34,8 @@ func world() resilience.Config {
 func start(t testing.TB) (*resilience.Engine, *Metrics) {
 	t.Helper()
 	c := world()
-	e, err := resilience.New(resilience.Options{Config: c})
+	stopped := time.Now() // an early probe would let a provider back in while a slow machine still looks
+	e, err := resilience.New(resilience.Options{Config: c, Now: func() time.Time { return stopped }})
 	if err != nil {
 		t.Fatal(err)
 	}
