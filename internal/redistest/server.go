@@ -32,8 +32,8 @@ type Server struct {
 	out bytes.Buffer
 }
 
-// startTime bounds the wait for the first answer.
-const startTime = 20 * time.Second
+// startTime bounds the wait for the first answer, and for any other that a test needs.
+const startTime = time.Minute
 
 // Start runs a server that keeps nothing on disk, with further arguments as on its command line
 // ("--requirepass", "x"). It ends with the test.
@@ -128,12 +128,12 @@ func (s *Server) tail() string {
 // Do sends one command over a connection of its own and returns the answer as text, the parts of
 // a list one a line.
 func (s *Server) Do(words ...string) (string, error) {
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.WithoutCancel(s.t.Context()), "tcp", s.Addr)
+	conn, err := (&net.Dialer{Timeout: startTime}).DialContext(context.WithoutCancel(s.t.Context()), "tcp", s.Addr)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(startTime))
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))
 	for _, w := range words {

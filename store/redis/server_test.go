@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,7 @@ import (
 
 func open(t *testing.T, o Options) *Store {
 	t.Helper()
-	if o.Node == "" {
-		o.Node = "one"
-	}
+	o.Node, o.silence = cmp.Or(o.Node, "one"), cmp.Or(o.silence, time.Minute) // however slow the machine
 	s := New(o)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -56,20 +55,43 @@ func TestEvictedPartsBeginAnew(t *testing.T) {
 	}
 }
 
+// patient is a context whose time is over when the test says so.
+type patient struct {
+	context.Context
+	over chan struct{}
+}
+
+func (p patient) Done() <-chan struct{} { return p.over }
+
+func (p patient) Err() error {
+	select {
+	case <-p.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // Where connecting takes longer than a call may, the call fails but the connection stays for the next.
 func TestSlowConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := open(t, Options{Address: server.Addr, silence: time.Minute})
+	s := open(t, Options{Address: server.Addr})
 	server.Pause()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx := patient{t.Context(), make(chan struct{})}
 	failed := make(chan error)
 	go func() {
 		_, err := s.Beat(ctx, resilience.Beat{})
 		failed <- err
 	}()
-	<-ctx.Done()
+	for held := 0; held < 50; held++ { // until it connects, which holds the lock
+		if s.mu.TryLock() {
+			s.mu.Unlock()
+			held = 0
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(ctx.over)
 	server.Resume()
 	if err := <-failed; !errors.Is(err, ErrAway) {
 		t.Fatalf("%v", err)
@@ -101,7 +123,7 @@ func TestFullServer(t *testing.T) {
 	}
 }
 
-// someView is a view of a rate limit that lasts for another second.
+// someView is a view of a rate limit that lasts for another hour.
 func someView(t *testing.T, s *Store) resilience.View {
 	t.Helper()
 	p, err := s.Beat(t.Context(), resilience.Beat{})
@@ -109,7 +131,7 @@ func someView(t *testing.T, s *Store) resilience.View {
 		t.Fatal(err)
 	}
 	r := resilience.Record{Layer: gateA.Layer, Key: gateA.Key, State: "cooling", Kind: resilience.KindRateLimit, SinceMs: p.Now.UnixMilli(),
-		UntilMs: p.Now.Add(time.Second).UnixMilli(), Level: 1, Detail: `{"rule":"openai.rate_limit"}`}
+		UntilMs: p.Now.Add(time.Hour).UnixMilli(), Level: 1, Detail: `{"rule":"openai.rate_limit"}`}
 	return resilience.View{KeepMs: r.UntilMs, Facts: []resilience.Fact{resilience.NewFact(r, resilience.Stamp(p.Now.UnixMicro()))}}
 }
 

@@ -95,7 +95,7 @@ func killAfter(t *testing.T, path string, batches int) (acked int) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	giveUp := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	giveUp := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer giveUp.Stop()
 	lines, seen := bufio.NewScanner(out), 0
 	for lines.Scan() {
@@ -112,7 +112,7 @@ func killAfter(t *testing.T, path string, batches int) (acked int) {
 		t.Fatalf("the writer was to be killed and ended by itself: %v", cmd.ProcessState)
 	}
 	if seen < batches {
-		t.Fatalf("the writer acknowledged %d of %d batches within a minute", seen, batches)
+		t.Fatalf("the writer acknowledged %d of %d batches within five minutes", seen, batches)
 	}
 	return acked
 }
