@@ -65,7 +65,7 @@ func TestAProcessOnOneCore(t *testing.T) {
 		t.Errorf("a process on one core has GOMAXPROCS %d", answer.Procs)
 	}
 	// It works without a pause, so that its clock must come to pass any time.
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		used, err := CPU(p.PID)
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestAProcessOnOneCore(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("a busy process used %v of CPU in 20s", used)
+			t.Fatalf("a busy process used %v of CPU in a minute", used)
 		}
 		runtime.Gosched()
 	}

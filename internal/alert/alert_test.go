@@ -294,8 +294,8 @@ func TestDelivery(t *testing.T) {
 // TestStopDoesNotHang with a receiver that does not answer.
 func TestStopDoesNotHang(t *testing.T) {
 	t.Parallel()
-	hang := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	came, hang := make(chan struct{}, 1), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came <- struct{}{}; <-hang }))
 	t.Cleanup(s.Close)
 	t.Cleanup(func() { close(hang) })
 	a, e, _ := start(t, &hook{}, "")
@@ -304,6 +304,7 @@ func TestStopDoesNotHang(t *testing.T) {
 	cfg.Alerts[0].URL = config.NewSecret(s.URL)
 	a.Configure(cfg)
 	open(e, "q", "k")
+	<-came
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	a.Stop(ctx)
