@@ -177,7 +177,7 @@ var defects = []struct {
 		select {
 		case <-aside(func() { trip(s) }):
 			return ""
-		case <-time.After(5 * time.Second):
+		case <-time.After(15 * time.Second):
 			return "deadlocks"
 		}
 	}},

@@ -129,7 +129,11 @@ combos:
   safe: {targets: [{target: p/m, connection: main}, {target: p/m, connection: spare}]}
   third: {targets: [{target: p/m, connection: third}, {target: p/m, connection: spare}]}
   alone: {targets: [{target: p/m, connection: main}]}
+  brief: {targets: [{target: p/m, connection: main}], max_wait: 0s, patience: 0s}
 %[4]s`
+
+// patience is for how long tests wait for what comes at once, unless the machine is busy with something else.
+const patience = time.Minute
 
 // node is one gateway.
 type node struct {
@@ -188,7 +192,7 @@ func (n *node) status() (s status) {
 // until waits for a status and returns when it came.
 func (n *node) until(what string, is func(s status) bool) time.Time {
 	n.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
 		s := n.status()
 		if is(s) {
 			return time.Now()
@@ -199,7 +203,7 @@ func (n *node) until(what string, is func(s status) bool) time.Time {
 	}
 }
 
-var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: time.Minute}
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: 3 * patience}
 
 // ask sends one request and returns the status.
 func (n *node) ask(model string) (int, string) {
@@ -216,13 +220,12 @@ func (n *node) ask(model string) (int, string) {
 	return resp.StatusCode, string(answer)
 }
 
-// askBriefly sends a request whose client leaves before a second attempt.
-func (n *node) askBriefly(model string) {
-	brief := &http.Client{Timeout: 150 * time.Millisecond}
-	resp, err := brief.Post(n.URL+"/v1/chat/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"model":%q,"messages":[]}`, model)))
-	if err == nil {
-		resp.Body.Close()
+// partings is how often nodes have lost the others.
+func partings(nodes []*node) (n int) {
+	for _, one := range nodes {
+		n += strings.Count(one.Log(), "msg=cluster_isolated")
 	}
+	return n
 }
 
 // event is a transition that a gateway tells of.

@@ -18,8 +18,8 @@ import (
 
 const (
 	// readyTime bounds the wait for the first good /readyz, stopTime that for the end after a SIGTERM.
-	readyTime = 30 * time.Second
-	stopTime  = 30 * time.Second
+	readyTime = 2 * time.Minute
+	stopTime  = time.Minute
 	pollPause = 10 * time.Millisecond
 )
 
@@ -153,7 +153,7 @@ func get(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := (&http.Client{Timeout: time.Second}).Do(req)
+	resp, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (g *Gateway) Log() string { return g.log.String() }
 // Status returns the body of GET /admin/v1/status, or the error as text: it is for a test's log.
 func (g *Gateway) Status() string {
 	// Cleanups ask too, after the test's own context.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.t.Context()), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.t.Context()), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.URL+"/admin/v1/status", http.NoBody)
 	if err != nil {

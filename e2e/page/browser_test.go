@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds every wait for something to appear.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // shots is where the screenshots are left.
 var shots = filepath.Join("..", "..", "bin", "e2e", "page")
@@ -98,7 +98,7 @@ func open(t *testing.T, s screen) *tab {
 		t.Fatalf("chromium: %v", err)
 	}
 	ctx, cancel := chromedp.NewContext(root, chromedp.WithNewBrowserContext())
-	ctx, late := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, late := context.WithTimeout(ctx, 8*time.Minute)
 	p := &tab{t: t, ctx: ctx}
 	t.Cleanup(func() {
 		late()
@@ -229,8 +229,16 @@ func (p *tab) says(selector, text string) {
 func (p *tab) click(selector, text string) {
 	p.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll(%s)].find((e) => e.checkVisibility() && (e.textContent.includes(%[2]s) || (e.ariaLabel || '').includes(%[2]s)))", quote(selector), quote(text))
+	place := "(() => { const e = " + find + "; if (!e) return [-1, -1]; e.scrollIntoView({block: 'center', behavior: 'instant'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
 	p.wait(find)
-	at := eval[[2]float64](p, "(() => { const e = "+find+"; e.scrollIntoView({block: 'center', behavior: 'instant'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()")
+	// What comes in just now may move it, so that it has to stay where it is for a moment first.
+	var at [2]float64
+	for was := [2]float64{-1, -1}; at != was || at[0] < 0; {
+		was = at
+		eval[bool](p, "(window.framed = 0, requestAnimationFrame(() => requestAnimationFrame(() => window.framed = 1)), true)")
+		p.wait("window.framed")
+		at = eval[[2]float64](p, place)
+	}
 	p.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 

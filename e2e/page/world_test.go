@@ -59,7 +59,7 @@ func newWorld(t *testing.T, config string) *world {
 }
 
 // client keeps no connections, so that a gateway can stop.
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 
 // send sends a body and returns the status and the answer.
 func (w *world) send(method, path, body string) (int, string) {

@@ -17,9 +17,10 @@ const (
 	// wasted is how many attempts an outage may cost from a cold start: the breaker's five
 	// failures, what was in flight beside them, and the first early probes.
 	wasted = 12
-	// tokenTimeout is the configured patience with a provider that says nothing. Two connections
-	// of it may cost that much each before the request is elsewhere.
-	tokenTimeout = 2 * time.Second
+	// tokenTimeout is the configured patience with a provider that says nothing, and long enough for
+	// one that is well to answer on a slow machine. Two connections of it may cost that much each
+	// before the request is elsewhere.
+	tokenTimeout = 5 * time.Second
 	slowestHung  = 2*tokenTimeout + 3*time.Second
 )
 
@@ -98,7 +99,9 @@ func TestOutageIsInvisible(t *testing.T) {
 					s := newScene(t)
 					s.first.Set(o.mode, o.keys...)
 					job := s.job(calls, stream)
+					lag := harness.Lag(t)
 					results := cl.run(t, job)
+					late := lag()
 					wantAllGood(t, job, results)
 
 					failing := s.first.Total()
@@ -116,8 +119,8 @@ func TestOutageIsInvisible(t *testing.T) {
 					if n := s.second.Total(); o.secondIdle && n > 0 {
 						t.Errorf("%d calls went to the second provider while the first had a good key", n)
 					}
-					if d := slowest(results); d > o.slowest {
-						t.Errorf("the slowest call took %v, want at most %v", d, o.slowest)
+					if d := slowest(results); d > o.slowest+late {
+						t.Errorf("the slowest call took %v, want at most %v and the %v that the machine took", d, o.slowest, late)
 					}
 				})
 			}
@@ -211,7 +214,7 @@ func TestExclusionSurvivesKill(t *testing.T) {
 		t.Fatal("the limited key was never tried: the test shows nothing")
 	}
 	// What happened in the last quarter of a second may be lost.
-	time.Sleep(500 * time.Millisecond)
+	harness.Rest(t, 500*time.Millisecond)
 	s.Kill()
 	s.Start()
 	wantAllGood(t, job, runGo(t, job))

@@ -14,7 +14,7 @@ import (
 )
 
 // callTime bounds one call of a client. It is far above what any test expects.
-const callTime = 30 * time.Second
+const callTime = time.Minute
 
 func runGo(t *testing.T, c call) []result {
 	t.Helper()
