@@ -359,3 +359,16 @@ func TestBreakerAmongManyInFlight(t *testing.T) {
 		}
 	}
 }
+
+// What was sent during an earlier run says nothing of the failure that begins the next.
+func TestBreakerCountsWhatARunSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Options{Config: Config{Policy: Policy{Breaker: BreakerPolicy{FailureThreshold: 1}}}})
+	r.fail("p/c/m", err500)
+	r.ok("p/c/n") // the run is m's, which the breaker remembers
+	for range 10 {
+		r.ok("p/c/n")
+	}
+	r.fail("p/c/n", err500)
+	r.wantState("p", Open, 1)
+}

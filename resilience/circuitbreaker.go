@@ -183,7 +183,7 @@ func (b *CircuitBreaker) fail(begun, lease uint64, kind Kind) {
 	e := b.e
 	e.mu.Lock()
 	defer e.unlock()
-	r := report{sent: b.d.sent.Load(), key: b.d.key, kind: kind, begun: begun, lease: lease, seq: e.tick()}
+	r := report{sent: b.d.sentInRun(), key: b.d.key, kind: kind, begun: begun, lease: lease, seq: e.tick()}
 	next := b.d.breaker.breakerFail(r, b.d.policy, e.now())
 	e.setBreaker(b.d, next.release(lease), "failure")
 }

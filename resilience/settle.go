@@ -121,7 +121,7 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 		v.Scope = bounded(v.Scope, t.key)
 		r := report{
 			key: t.key, kind: v.Kind, rule: v.Rule, hint: hint, certain: v.Certain, quarantine: v.Quarantine,
-			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: t.dom.sent.Load(), after: after,
+			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: t.dom.sentInRun(), after: after,
 			random: e.random(t.dom.policy),
 		}
 		if p.mode == desperate && !after {

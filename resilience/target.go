@@ -45,6 +45,15 @@ func (d *domain) count() {
 	}
 }
 
+// sentInRun returns how many attempts began since the present run of failures did; the failure that begins
+// one has none beside it.
+func (d *domain) sentInRun() int64 {
+	if len(d.breaker.run) == 0 {
+		return 0
+	}
+	return d.sent.Load()
+}
+
 // Check returns the exclusion that Acquire would meet now, and false where it would admit. It
 // changes nothing.
 func (t *Target) Check() (Exclusion, bool) {
