@@ -80,7 +80,13 @@ func Explain(r *Route, q Question, now time.Time) ([]Candidate, Affinity) {
 		}
 		return out, NoSession
 	}
-	// A request without any other target looks after long exclusions sooner.
+	// A request without any other target looks after long exclusions sooner. One that only lacks a place
+	// on a connection, or what an upstream has left, waits for that.
+	if slices.ContainsFunc(out, func(c Candidate) bool {
+		return c.Layer != nil && (*c.Layer == resilience.LayerConcurrency || *c.Layer == resilience.LayerHeadroom)
+	}) {
+		return out, NoSession
+	}
 	for at, i := range places {
 		if q.unfit(i) != "" {
 			continue

@@ -149,3 +149,38 @@ func TestExplainIsWhatHappens(t *testing.T) {
 		}
 	})
 }
+
+// A request that only lacks a place waits for it, rather than to look after a connection that is out: the
+// explanation promises no more.
+func TestExplainRechecksNothingWhileAPlaceIsAwaited(t *testing.T) {
+	t.Parallel()
+	r, e, c := newClockRouter(t, t, `
+providers:
+  p:
+    base_url: https://p.example/v1
+    connections:
+      - {id: busy, api_key: "secret-number-1", max_concurrent: 1}
+      - {id: dead, api_key: "secret-number-2"}
+combos:
+  all: {targets: [p/m]}
+`)
+	e.RecordFailure(resilience.Key{Provider: "p", Connection: "dead", Model: "m"}, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindAuth, Quarantine: true})
+	c.now = c.now.Add(2 * time.Minute) // a request without another target would look after it
+	route, err := r.Resolve(catalog.OpenAI, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := failover.NewRequest(route.Plan, route.Picker(Asked{}), false)
+	if a := first.Step(failover.Event{Type: failover.Begin}, c.now); a.Type != failover.Dispatch || a.Attempt.Target.Key().Connection != "busy" {
+		t.Fatalf("%+v", a)
+	}
+	for _, candidate := range explain(route, c.now) {
+		if candidate.Eligible {
+			t.Errorf("%s is promised: %s", candidate.Connection, candidate.Reason)
+		}
+	}
+	second := failover.NewRequest(route.Plan, route.Picker(Asked{}), false)
+	if a := second.Step(failover.Event{Type: failover.Begin}, c.now); a.Type != failover.Queue {
+		t.Errorf("the next request does %v, want it to wait for the place", a.Type)
+	}
+}
