@@ -63,8 +63,9 @@ crash: ## upstreams that fail a waiting request in sixteen ways, as a table of v
 torture: ## random worlds against the laws; SEEDS=1000000 FROM=0, some 300 a second and core
 	$(GO) test -count=1 -timeout 0 -run 'TestTorture$$' ./internal/lab/torture -seeds $(SEEDS) -from $(FROM)
 
-mutations: ## break one law after the other and see that the torture notices, a quarter of an hour; MUTATION=name UPDATE=1
+mutations: ## break one law after the other and see that the torture notices, some minutes; MUTATION=name UPDATE=1
 	$(GO) test -count=1 -timeout 0 -v -run 'TestMutations$$' ./internal/lab/torture -mutations $(MUTATION) $(if $(UPDATE),-update)
+	$(if $(UPDATE),$(GO) test -count=1 -run 'TestLawsTable|TestEveryLawNotices' ./internal/lab/torture -update)
 
 fmt: ## format the Go files
 	gofmt -w $(GOFILES)

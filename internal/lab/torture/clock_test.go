@@ -19,6 +19,9 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // now is a time as time.Now makes it, with both hands.
 func (c *clock) now() time.Time { return bothHands(began.Add(c.mono+c.jump), c.mono+time.Hour) }
 
+// steady is a wall clock that never jumps.
+func (c *clock) steady() time.Time { return began.Add(c.mono) }
+
 // wall is the wall clock in unix milliseconds.
 func (c *clock) wall() int64 { return began.Add(c.mono + c.jump).UnixMilli() }
 

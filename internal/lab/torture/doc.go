@@ -20,5 +20,6 @@
 //
 // The short run, in every test pass, is 10,000 worlds (1,000 under the race detector) in at most 40 s
 // of one core. `make torture SEEDS=1000000` runs more. `make mutations` breaks one law after the other
-// in the product's source, by the compiler's overlay, and wants the short run to notice.
+// in the product's source, by the compiler's overlay, and wants the short run to notice. LAWS.md lists
+// which law is broken by what, and by what that is noticed.
 package torture

@@ -14,21 +14,22 @@ import (
 
 // flight is one request on its way: it does for the attempt loop what the gateway's driver does.
 type flight struct {
-	n       *node
-	route   *route.Route
-	picker  failover.Picker
-	req     *failover.Request
-	number  uint64
-	input   int64 // tokens
-	stream  bool
-	single  bool
-	began   time.Duration
-	running map[int]*permit
-	answer  *failover.Attempt
-	over    bool
-	seen    tried
-	waiting *stay
-	pauses  int // numbers the waits, so that an old timer is known
+	n        *node
+	route    *route.Route
+	picker   failover.Picker
+	req      *failover.Request
+	number   uint64
+	input    int64 // tokens
+	stream   bool
+	single   bool
+	began    time.Duration
+	running  map[int]*permit
+	answer   *failover.Attempt
+	over     bool
+	seen     tried
+	waiting  *stay
+	scouting bool // it was let go to find out, and has not been told yet
+	pauses   int  // numbers the waits, so that an old timer is known
 }
 
 // stay is a time in a waiting room.
@@ -66,8 +67,14 @@ func (n *node) begin(r *rand.Rand) {
 		f.req.Single()
 	}
 	n.flights = append(n.flights, f)
+	first, told := n.foretold(to, route.Question{Asked: asked, Ask: failover.Ask{
+		Bytes: input * 4, Estimate: func() failover.Needs { return failover.Needs{Input: input, Output: 100} },
+	}})
 	n.hedging(to.Plan).asked = append(n.hedging(to.Plan).asked, n.w.mono)
 	f.do(failover.Event{Type: failover.Begin}, fmt.Sprintf("is asked for %s by request %d (stream %v, single %v)", name, f.number, f.stream, f.single))
+	if told {
+		f.asForetold(first)
+	}
 	n.later(to.Plan.Limits.Deadline, func() { f.do(failover.Event{Type: failover.TimedOut}, "") })
 	if r.IntN(12) == 0 {
 		n.later(ms(r, 3000), func() {
@@ -83,6 +90,9 @@ func (f *flight) do(ev failover.Event, words string) {
 	}
 	if ev.Type == failover.Called {
 		f.pauses++ // the timer of the line is void
+	}
+	if ev.Type == failover.Woken {
+		f.scouting = false
 	}
 	var a failover.Action
 	f.n.step(words, func() {

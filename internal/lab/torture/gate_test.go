@@ -24,6 +24,7 @@ type gate struct {
 
 	setOrd, endOrd int // when the exclusion was set, when the last one ended
 	runOrd         int // when the run of failures began
+	proofs         int // probes of this round that have succeeded
 	dial           *gate
 	dialFresh      bool // there was nothing before
 }
@@ -46,9 +47,11 @@ type detail struct {
 		Waited int `json:"waited"`
 	} `json:"run"`
 	Moved []struct {
-		Model string `json:"model"`
+		Model    string `json:"model"`
+		FailedMs int64  `json:"failed_ms"`
 	} `json:"moved"`
-	RecentMs []int64 `json:"recent_ms"`
+	Successes int     `json:"successes"`
+	RecentMs  []int64 `json:"recent_ms"`
 }
 
 // live reports whether the exclusion still runs.
@@ -154,7 +157,7 @@ func (n *node) learn(m *moment, err error) {
 				continue
 			}
 			g := n.w.read(c.Record)
-			g.setOrd, g.endOrd, g.runOrd = n.w.ord, n.w.ord, n.w.ord
+			g.setOrd, g.endOrd, g.runOrd, g.proofs = n.w.ord, n.w.ord, n.w.ord, g.Successes
 			n.gates[id] = g
 		}
 		return
@@ -204,6 +207,9 @@ func (n *node) date(m *moment, id resilience.RecordID, before, after *gate) {
 	}
 	if before.out && after.out && sameStart(before, after) && before.Quarantined == after.Quarantined {
 		after.setOrd = before.setOrd
+	}
+	if before.out && after.out && sameStart(before, after) {
+		after.rechecked = max(after.rechecked, before.rechecked)
 	}
 	if after.endOrd = max(before.endOrd, after.endOrd); before.out && !after.out {
 		after.endOrd = ord

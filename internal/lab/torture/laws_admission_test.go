@@ -56,6 +56,7 @@ func (n *node) mayGo(m *moment, p *permit) {
 			if why := n.mayRecheck(id, b, p); why != "" {
 				w.broke("A1 nobody passes a live exclusion", "%v went by %v %v, which is %v: %s", p.key, id.Layer, id.Key, b, why)
 			}
+			a.rechecked = w.mono
 		}
 		if !p.asProbe {
 			w.broke("K2 who passes an exclusion is a probe", "%v went freely by %v %v, which is %v", p.key, id.Layer, id.Key, b)

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"slices"
 	"time"
 
 	"omniroute/resilience"
@@ -41,7 +42,7 @@ func account1(k resilience.Key) resilience.Key {
 
 // joined reports whether the node has been in touch with the others for long enough to know it.
 func (n *node) joined() bool {
-	return n.way != nil && !n.way.cut && n.engine.Cluster().State == "shared" && n.w.mono-n.joinedAt > 3*time.Second
+	return n.way != nil && !n.way.cut && n.engine.Cluster().State == resilience.ClusterOK && n.w.mono-n.joinedAt > 3*time.Second
 }
 
 // note remembers what a moment was evidence of, for every node.
@@ -49,24 +50,31 @@ func (w *world) note(n *node, m *moment) {
 	if n.way == nil {
 		return
 	}
-	if n.way.cut || n.engine.Cluster().State != "shared" || m.restarted {
-		n.joinedAt = w.mono
+	switch apart := n.way.cut || n.engine.Cluster().State != resilience.ClusterOK; {
+	case apart || m.restarted:
+		n.joinedAt, n.apart = w.mono, true
+	case n.apart:
+		n.apart, w.lastReturn = false, w.mono // it brings along what it has found out alone, and hears the rest
+		for k := range n.unheard {
+			w.refutedAt(k)
+		}
+		clear(n.unheard)
 	}
 	for i := range m.reports {
 		r := &m.reports[i]
 		if _, bad := r.bad(); bad || r.what == waited {
 			w.failed[r.key.Provider] = w.ord
-			w.lastNews = w.mono
+			w.lastNews[r.key.Provider] = w.mono
 		}
 		if r.good() || r.what == success {
-			w.refutedAt(r.key)
+			n.refutes(r.key)
 		}
 	}
 	for _, k := range m.resets {
 		for _, v := range w.setup.variants {
 			for _, x := range v.keys {
 				if k.Contains(x) {
-					w.refutedAt(x)
+					n.refutes(x)
 				}
 			}
 		}
@@ -74,35 +82,47 @@ func (w *world) note(n *node, m *moment) {
 	if m.configured || m.restarted {
 		for _, v := range w.setup.variants {
 			for _, x := range v.keys {
-				w.refutedAt(x)
+				n.refutes(x)
 			}
 		}
 	}
-	if m.had(resilience.EventOperatorExcluded) || m.had(resilience.EventOperatorCleared) {
-		w.lastNews = w.mono
+	for _, e := range m.events {
+		if e.Type == resilience.EventOperatorExcluded || e.Type == resilience.EventOperatorCleared {
+			w.lastNews[e.Key.Provider] = w.mono
+		}
+	}
+}
+
+// refutes notes evidence of health. Who is apart, the node itself or another, tells or hears of it on return.
+func (n *node) refutes(k resilience.Key) {
+	n.w.refutedAt(k)
+	for _, o := range n.w.nodes {
+		if o.apart {
+			o.unheard[k] = true
+		}
 	}
 }
 
 func (w *world) refutedAt(k resilience.Key) {
 	w.refuted[account1(k)] = w.ord
 	w.refuted[resilience.Key{Provider: k.Provider}] = w.ord
-	w.refutedLast[resilience.Key{Provider: k.Provider}] = w.mono
-	w.lastNews = w.mono
+	w.refutedLast[account1(k)] = w.mono
+	w.lastNews[k.Provider] = w.mono
 }
 
 // agrees is A5 and K1: on no node does an exclusion shorten without a success or an operator's word on
 // some node, and what one node knows all know soon.
 func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 	w := n.w
-	lasting := out && !x.Held && (x.Layer == resilience.LayerConnection || x.Layer == resilience.LayerModel) && !x.Kind.Transient()
+	lasting := out && !x.Held && (x.Layer == resilience.LayerConnection || x.Layer == resilience.LayerModel) && !x.Kind.Transient() && !w.probed(k)
 	until := never
 	if !x.Until.IsZero() {
 		until = w.mono + x.Until.Sub(w.clock.now())
 	}
 	const skew = 1500 * time.Millisecond
 	before, had := n.seen[k]
-	provider := resilience.Key{Provider: k.Provider}
-	cleared := w.refuted[provider] > before.ord || w.refutedLast[provider] >= before.at-2*time.Second // it may have heard in another order
+	account := account1(k)
+	cleared := w.refuted[account] > before.ord || w.refutedLast[account] >= before.at-2*time.Second // it may have heard in another order
 	if had && n.joined() && before.until > w.mono+skew && !cleared && x.Layer != resilience.LayerOperator && (!out || x.Layer == before.layer && until < before.until-skew && n.trusted(k, before)) {
 		if _, admitted, asProbe := n.engine.Target(k).Standing(false); !(asProbe && !admitted) {
 			w.broke("A5 K3 nodes join by the later deadline", "node %d: %v was out until %v and is out %v until %v (%v)", n.id, k, before.until, out, until, x.Layer)
@@ -116,7 +136,7 @@ func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 	case cleared || had && before.until <= w.mono:
 		delete(n.seen, k)
 	}
-	if !lasting || until <= w.mono+skew || w.mono-w.lastNews < 2*time.Second {
+	if !lasting || until <= w.mono+skew || w.mono-max(w.lastNews[k.Provider], w.lastReturn) < 2*time.Second {
 		return
 	}
 	for _, o := range w.nodes {
@@ -127,6 +147,12 @@ func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 			w.broke("K1 a trip is everybody's", "node %d has %v out (%v %v until %v), node %d has it free", n.id, k, x.Layer, x.Kind, until, o.id)
 		}
 	}
+}
+
+// probed reports whether some node has a probe in flight on the way to a target: then the end of its lease may
+// be what is said.
+func (w *world) probed(k resilience.Key) bool {
+	return slices.ContainsFunc(w.nodes, func(n *node) bool { return n.carried(k) })
 }
 
 // trusted reports whether the exclusion is too short to be rechecked: while one is due for that it is

@@ -28,6 +28,11 @@ var gateLaws = []struct {
 	{"2 an open breaker's round lasts its time", roundLasts},
 	{"2 a lock lasts its time", lockLasts},
 	{"V3 a rate limit never opens a breaker", noRateLimitOpens},
+	{"V4 one model's failures exclude that model only", narrowFirst},
+	{"V5 a successful probe clears the transient cooldowns below", probeClears},
+	{"R9 a suspicion has its ground", suspicionHasGround},
+	{"2 success_threshold probes close a breaker", closesByThreshold},
+	{"2 the failures before a lock are inside attempt_window", locksInWindow},
 }
 
 const slack = 2 * time.Millisecond // stored times are whole milliseconds
@@ -267,6 +272,8 @@ func lateRaisesNothing(n *node, m *moment, c *change) string {
 	}
 	old := r.begun < n.ended(c.id) && !(r.after && r.asProbe)
 	late := old || c.before.live(n.w.mono) && !r.asProbe && c.id.Layer != resilience.LayerBreaker
+	expired := r.asProbe && !r.resort && r.lease > 0 && n.w.mono > r.lease && c.before != nil && c.before.out // A2
+	late, old = late || expired, old || expired
 	if c.id.Layer == resilience.LayerBreaker && old {
 		if failures(c.after) != failures(c.before) || (c.after != nil && c.after.out) != (c.before != nil && c.before.out) {
 			return "an attempt of before its end changed it"

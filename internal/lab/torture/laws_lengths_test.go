@@ -115,10 +115,16 @@ func ladder(p resilience.Policy, v resilience.Verdict, level int) time.Duration 
 func onTheLadder(n *node, m *moment, c *change) string {
 	r, v, bad := m.sole()
 	a := c.after
-	if !bad || a == nil || !a.out || a.Quarantined || c.id.Layer != resilience.LayerConnection || c.id.Key.Model != "" || !account(v) || n.byHand(m, c) {
+	if !bad || a == nil || !a.out || a.Quarantined || c.id.Layer != resilience.LayerConnection || n.byHand(m, c) {
 		return ""
 	}
 	old := c.before
+	if model := c.id.Key.Model != ""; model == account(v) || model && r.key != c.id.Key {
+		return ""
+	}
+	if !account(v) && a.Failures < n.policy(c.id).Cooldown.TransientAfter {
+		return "" // by a hint alone
+	}
 	if old.live(n.w.mono) || !n.below(c.id, r.key) || (a.since-n.w.mono).Abs() > slack || r.begun < n.ended(c.id) {
 		return ""
 	}

@@ -18,6 +18,16 @@ func answers(v resilience.Verdict) bool {
 	return v.Kind != resilience.KindNetwork && v.Kind != resilience.KindTimeout && v.Kind != resilience.KindCanceled && !v.Dial && v.Scope != resilience.ScopeLocal
 }
 
+// endpointOf is where a target is; one that is no longer configured is where it was.
+func (n *node) endpointOf(k resilience.Key) string {
+	for _, v := range n.w.setup.variants {
+		if !n.variant.has(k) && v.has(k) {
+			return v.endpointOf(k)
+		}
+	}
+	return n.variant.endpointOf(k)
+}
+
 const related = 5 * time.Second
 
 // localOutage is A10: dial failures at two unrelated endpoints within 5 s, without an answer since the
@@ -29,7 +39,7 @@ func (n *node) localOutage(m *moment) {
 		v, bad := r.bad()
 		if r.good() || r.what == failure && (!r.recheck || r.after) && answers(r.v) {
 			n.answered, n.unsure = w.ord, r.maybe
-			delete(n.dials, n.variant.endpointOf(r.key))
+			delete(n.dials, n.endpointOf(r.key))
 			for _, g := range n.gates {
 				g.dial, g.dialFresh = nil, false
 			}
@@ -43,15 +53,18 @@ func (n *node) localOutage(m *moment) {
 		if !bad || !v.Dial || v.Scope != resilience.ScopeProvider || !v.Kind.Transient() {
 			continue
 		}
-		n.unsure = n.unsure || r.maybe
+		n.unsure = n.unsure || r.maybe || !n.variant.has(r.key) // nobody knows where a removed connection was
 
-		here := n.variant.endpointOf(r.key)
+		here := n.endpointOf(r.key)
 		d := n.dials[here]
 		if d == nil {
 			d = &dials{first: w.ord}
 			n.dials[here] = d
 		}
 		d.last = w.mono
+		if m.localBefore && n.engine.LocalOutage() && len(m.reports) == 1 {
+			n.nothingTrips(m)
+		}
 		if m.localBefore || n.unsure {
 			continue
 		}
@@ -66,6 +79,15 @@ func (n *node) localOutage(m *moment) {
 		}
 		if len(involved) > 1 {
 			n.undone(m, involved)
+		}
+	}
+}
+
+// nothingTrips: while our own network is out, dial failures count against nobody.
+func (n *node) nothingTrips(m *moment) {
+	for i := range m.changes {
+		if c := &m.changes[i]; failures(c.after) > failures(c.before) || c.after != nil && c.after.out && (c.before == nil || !c.before.out) {
+			n.w.broke("A10 nothing trips while our own network is out", "%v %v was %v and is %v", c.id.Layer, c.id.Key, c.before, c.after)
 		}
 	}
 }

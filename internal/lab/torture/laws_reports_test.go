@@ -16,6 +16,10 @@ var reportLaws = []struct {
 	{"V11 a failure is heard where it belongs", failureIsHeard},
 	{"A7 a success ends what it refutes", successEnds},
 	{"V4 a run is the failing model's where its neighbour is well", runMoves},
+	{"2 failure_threshold failures open a breaker", opensAtThreshold},
+	{"V4 a run that has moved is the model's", ownRunIsHeard},
+	{"V4 a second model's failures exclude the connection", secondModelWidens},
+	{"A8 a success takes the level back to 0", successLevels},
 }
 
 // local reports whether dial failures count against nobody.
@@ -111,6 +115,23 @@ func successEnds(n *node, m *moment, r *report) string {
 	return ""
 }
 
+// successLevels is A8, but for answers that break off later: those begin well too.
+func successLevels(n *node, m *moment, r *report) string {
+	if !r.good() || len(m.reports) > 1 {
+		return ""
+	}
+	for i, id := range n.idsOf(r.key) {
+		b, a := n.gates[id], n.current(m, id)
+		if i == 0 || b == nil || b.Broken > 0 || level(a) == 0 {
+			continue
+		}
+		if !b.out || b.transient() || r.begun >= b.setOrd {
+			return fmt.Sprintf("%v %v was %v and is %v", id.Layer, id.Key, b, a)
+		}
+	}
+	return ""
+}
+
 func runMoves(n *node, m *moment, r *report) string {
 	id := n.idsOf(r.key)[0]
 	b, a := n.gates[id], n.current(m, id)
@@ -128,11 +149,7 @@ func runMoves(n *node, m *moment, r *report) string {
 		if e.Model == "" || e.Model == r.key.Model || e.Count == 0 || b.Failures == 0 || !n.variant.has(e.Key) {
 			continue
 		}
-		if a == nil || !slices.ContainsFunc(a.Moved, func(x struct {
-			Model string `json:"model"`
-		}) bool {
-			return x.Model == e.Model
-		}) {
+		if !n.owns(a, e.Model) {
 			return fmt.Sprintf("the failures of %s are not its own: %v", e.Model, a)
 		}
 	}

@@ -32,6 +32,7 @@ type tried struct {
 type refusal struct {
 	key  resilience.Key
 	kind resilience.Kind
+	mine bool // it is the account's word: another connection may have what this one lacks
 }
 
 // action holds what a request does to the laws.
@@ -50,7 +51,7 @@ func (s *tried) action(f *flight, ev failover.Event, a failover.Action) {
 		case ev.Verdict.Scope == resilience.ScopeRequest:
 			f.n.learned = f.n.learned || ev.Verdict.Kind == resilience.KindContextLength
 			if r, ok := f.lastKey(ev.Attempt); ok {
-				s.refusals = append(s.refusals, refusal{r, ev.Verdict.Kind})
+				s.refusals = append(s.refusals, refusal{r, ev.Verdict.Kind, ev.Verdict.RetrySame})
 			}
 		}
 	case failover.Woken, failover.Called:
@@ -144,6 +145,12 @@ func (s *tried) dispatch(f *flight, ev failover.Event, a *failover.Attempt) {
 	}
 	s.since[k] = s.waits
 	for _, r := range s.refusals {
+		if r.mine {
+			if same(r.key, k) {
+				w.broke("R6 a refused request goes only to those that could do better", "request %d was refused by the account of %v and goes to %v", f.number, r.key, k)
+			}
+			continue
+		}
 		if sameOffer := r.key.Model == k.Model && r.key.Provider == k.Provider; sameOffer || r.kind == resilience.KindContextLength && r.key.Model == k.Model {
 			w.broke("R6 a refused request goes only to those that could do better", "request %d was refused by %v (%v) and goes to %v", f.number, r.key, r.kind, k)
 		}
@@ -225,6 +232,7 @@ func (s *tried) end(f *flight, a failover.Action) {
 		return
 	}
 	rep := f.req.Report(w.clock.now())
+	f.answered(rep)
 	if len(rep.Attempts) != s.sent || f.req.Dispatched() != s.sent {
 		w.broke("X2 every attempt is told", "request %d sent %d and tells of %d", f.number, s.sent, len(rep.Attempts))
 	}

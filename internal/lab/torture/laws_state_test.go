@@ -14,6 +14,7 @@ func byKey(a, b resilience.Key) int { return strings.Compare(a.String(), b.Strin
 // check holds a moment to every law.
 func (n *node) check(m *moment) {
 	w := n.w
+	n.count(m)
 	for i := range m.changes {
 		w.say("    %v %v is %v", m.changes[i].id.Layer, m.changes[i].id.Key, m.changes[i].after)
 	}
@@ -58,6 +59,7 @@ func (n *node) check(m *moment) {
 	}
 	n.placesAreCounted()
 	n.nobodyWaitsTooLong()
+	n.roomHasWalls()
 }
 
 // readsWriteNothing is A3 and P5: what is only looked at changes nothing, and neither does what goes
@@ -132,6 +134,10 @@ func (n *node) stands(m *moment, k resilience.Key, t *resilience.Target) {
 	if !out {
 		n.open[k] = w.mono
 	}
+	if n.journal != nil {
+		n.operatorsEnd(k, x)
+		n.routesOn(m, k, x, out)
+	}
 	admission := []resilience.Admission{resilience.Free}
 	n.engine.Admissions([]*resilience.Target{t}, admission)
 	if (admission[0] == resilience.Out) != out || (admission[0] == resilience.Doubtful) != (asProbe && !out) {
@@ -141,6 +147,7 @@ func (n *node) stands(m *moment, k resilience.Key, t *resilience.Target) {
 		w.broke("A2 no slot is ever lost", "%v waits for a probe, but none is in flight: %+v", k, x)
 	}
 	if n.way != nil {
+		n.goesOnAlone(k, x, out)
 		n.agrees(k, x, out)
 		return
 	}
@@ -149,6 +156,7 @@ func (n *node) stands(m *moment, k resilience.Key, t *resilience.Target) {
 	}
 	if x.Layer != resilience.LayerOperator {
 		n.asStored(m, k, x, out, asProbe)
+		n.refusesForAReason(m, k, t, x, out)
 	}
 }
 
@@ -233,7 +241,7 @@ func (n *node) restored() {
 		g.since, g.last, g.rechecked = min(g.since, w.mono), min(g.last, w.mono), min(g.rechecked, w.mono)
 		g.early = min(g.early, max(g.until, w.mono))
 		g.Level = min(g.Level, n.policy(id).Cooldown.MaxLevel)
-		g.setOrd, g.endOrd, g.runOrd = w.ord, w.ord, w.ord
+		g.setOrd, g.endOrd, g.runOrd, g.proofs = w.ord, w.ord, w.ord, g.Successes
 		k := resilience.Key{Provider: id.Key.Provider, Connection: id.Key.Connection}
 		if id.Layer == resilience.LayerConnection && id.Key == k && g.Credential != "" && g.Credential != n.variant.credentialOf(k) {
 			continue

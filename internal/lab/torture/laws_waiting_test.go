@@ -56,6 +56,7 @@ func (f *flight) free() bool {
 
 // inTurn is R3.
 func (n *node) inTurn() {
+	n.onePerProbe()
 	for i, x := range n.released {
 		if !x.inTheCommonRoom() || x.counted >= x.budget || !x.free() {
 			continue
@@ -70,6 +71,34 @@ func (n *node) inTurn() {
 			if y.route.Plan == x.route.Plan && y.inTheCommonRoom() && y.counted < y.budget && waited > 5*time.Millisecond && x.route.Plan.Limits.MaxWait > 100*time.Millisecond {
 				n.w.broke("R3 those who wait do not come back all at once", "requests %d and %d of %s go at once after %v", y.number, x.number, x.route.Name, waited)
 			}
+		}
+	}
+}
+
+// onePerProbe: while no target takes everybody, one of those who wait is let go to find out, and the next
+// only when it has.
+func (n *node) onePerProbe() {
+	for _, x := range n.released {
+		if !x.inTheCommonRoom() || x.counted >= x.budget || x.free() {
+			continue
+		}
+		if o := n.scouts[x.route.Plan.Name]; o != nil && o != x.flight && o.scouting && o.route.Plan == x.route.Plan {
+			n.w.broke("R3 one who waits finds out for all", "request %d is let go while %d finds out", x.number, o.number)
+		}
+		n.scouts[x.route.Plan.Name], x.scouting = x.flight, true
+	}
+}
+
+// roomHasWalls: no more wait for the same targets than may.
+func (n *node) roomHasWalls() {
+	waiting := map[*failover.Plan]int{}
+	for _, f := range n.flights {
+		if f.waiting == nil || !f.inTheCommonRoom() {
+			continue
+		}
+		p := f.route.Plan
+		if waiting[p]++; waiting[p] > p.Limits.WaitingRoom {
+			n.w.broke("R3 at most queue.recovery requests wait", "%d wait for %s, %d may", waiting[p], p.Name, p.Limits.WaitingRoom)
 		}
 	}
 }

@@ -123,13 +123,6 @@ func (n *node) readAll(key resilience.Key, r *rand.Rand) {
 			t.Suspected()
 			t.Sound()
 		}
-		for _, name := range n.variant.combos {
-			to, err := n.router.Resolve("openai", name)
-			if err != nil {
-				panic(err)
-			}
-			route.Explain(to, route.Question{Asked: route.Asked{Stream: true, Session: "session 1"}, Ask: failover.Ask{Bytes: 100}}, n.w.clock.now())
-		}
 		if after := n.view(); after != before {
 			n.w.broke("A3 reads change nothing", "before: %s\nafter: %s", before, after)
 		}
@@ -148,6 +141,16 @@ func (n *node) view() string {
 		t := n.engine.Target(k)
 		x, out, probe := t.Standing(false)
 		b = fmt.Appendf(b, " %v %v %v %v %v;", x.Layer, x.Until.IsZero(), x.RetryAfter, out, probe)
+	}
+	for _, name := range n.variant.combos {
+		to, err := n.router.Resolve("openai", name)
+		if err != nil {
+			panic(err)
+		}
+		all, _ := route.Explain(to, route.Question{Asked: route.Asked{Stream: true, Session: "session 1"}, Ask: failover.Ask{Bytes: 100}}, n.w.clock.now())
+		for _, c := range all {
+			b = fmt.Appendf(b, " %s/%s/%s %v;", c.Provider, c.Connection, c.Model, c.Eligible)
+		}
 	}
 	return string(b)
 }

@@ -1,13 +1,9 @@
 package torture
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"maps"
 	"os"
 	"os/exec"
@@ -47,8 +43,9 @@ func mutations(t *testing.T) []mutation {
 		if len(a.Files) != 3 || a.Files[1].Name != "old" || a.Files[2].Name != "new" {
 			t.Fatalf("%s: want the law, and then the sections of the file, old and new", p)
 		}
+		text := func(i int) string { return strings.TrimSuffix(string(a.Files[i].Data), "\n") } // it may be a part of a line
 		all = append(all, mutation{strings.TrimSuffix(filepath.Base(p), ".txt"), strings.TrimSpace(string(a.Comment)),
-			a.Files[0].Name, string(a.Files[1].Data), string(a.Files[2].Data)})
+			a.Files[0].Name, text(1), text(2)})
 	}
 	if len(all) < 25 {
 		t.Fatalf("only %d mutations", len(all))
@@ -56,148 +53,134 @@ func mutations(t *testing.T) []mutation {
 	return all
 }
 
-// source returns the mutated file.
-func (m mutation) source() ([]byte, error) {
-	src, err := os.ReadFile(filepath.Join(root, m.file))
-	if err != nil {
-		return nil, err
-	}
-	if n := bytes.Count(src, []byte(m.old)); n != 1 {
-		return nil, fmt.Errorf("the old text occurs %d times in %s, want once: bring testdata/mutations/%s.txt up to date", n, m.file, m.name)
-	}
-	src = bytes.Replace(src, []byte(m.old), []byte(m.new), 1)
-	_, err = parser.ParseFile(token.NewFileSet(), m.file, src, parser.SkipObjectResolution)
-	return src, err
-}
+// path is where the mutation is written down.
+func (m mutation) path() string { return "testdata/mutations/" + m.name + ".txt" }
 
 // TestMutationsApply: every mutation still fits the source, and a seed is known that catches it.
 func TestMutationsApply(t *testing.T) {
 	t.Parallel()
-	seeds := readSeeds(t)
-	for _, m := range mutations(t) {
-		if _, err := m.source(); err != nil {
-			t.Errorf("%s: %v", m.name, err)
+	all := mutations(t)
+	for name, some := range byFile(all) {
+		src, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Errorf("%s: %v", some[0].path(), err)
+			continue
 		}
-		if seeds[m.name] == 0 {
-			t.Errorf("%s: no seed is known that catches it; run make mutations", m.name)
+		for _, m := range some { // one by one, to name them all
+			if _, err := mutated(name, src, []mutation{m}); err != nil {
+				t.Errorf("%v; then make mutations MUTATION=%s UPDATE=1", err, m.name)
+			}
 		}
-		delete(seeds, m.name)
 	}
-	for name := range seeds {
-		t.Errorf("testdata/seeds.txt has %s, which is no mutation", name)
+	catches := readCatches(t)
+	for _, m := range all {
+		if catches[m.name].seed == 0 {
+			t.Errorf("%s: no seed is known that catches it: make mutations MUTATION=%s UPDATE=1", m.path(), m.name)
+		}
+		delete(catches, m.name)
+	}
+	for name := range catches {
+		t.Errorf("%s has %s, which is no mutation: take the line out", catchesFile, name)
 	}
 }
 
 // TestMutations breaks one law after the other and wants the short run to notice.
 func TestMutations(t *testing.T) {
 	if *mutate == "" {
-		t.Skip("takes minutes: make mutations")
+		t.Skip("takes a minute: make mutations")
 	}
-	seeds := readSeeds(t)
+	catches := readCatches(t)
+	var some []mutation
 	for _, m := range mutations(t) {
-		if *mutate != "all" && !strings.Contains(m.name, *mutate) {
-			continue
+		if *mutate == "all" || strings.Contains(m.name, *mutate) {
+			some = append(some, m)
 		}
+	}
+	bin := build(t, some)
+	for _, m := range some {
 		t.Run(m.name, func(t *testing.T) {
-			bin := m.build(t)
-			if seed := seeds[m.name]; seed > 0 {
-				if law, _ := caught(t, bin, seed-1, 1); law != "" {
-					t.Logf("seed %d: %s", seed, law)
+			known := catches[m.name]
+			if known.seed > 0 {
+				if c := m.caught(t, bin, known.seed-1, 1); c == known {
+					t.Logf("seed %d: %s", c.seed, c.law)
 					return
 				}
 			}
-			law, seed := caught(t, bin, 0, shortRun)
+			c := m.caught(t, bin, 0, shortRun)
 			switch {
-			case law == "":
+			case c.law == "":
 				t.Errorf("%d worlds broke no law, although this one was broken on purpose: %s", shortRun, m.law)
 			case !*update:
-				t.Errorf("seed %d does not catch it any more; seed %d does (%s): run make mutations UPDATE=1", seeds[m.name], seed, law)
+				t.Errorf("seed %d does not catch it by %q any more; seed %d does by %q: make mutations MUTATION=%s UPDATE=1", known.seed, known.law, c.seed, c.law, m.name)
 			default:
-				t.Logf("seed %d: %s", seed, law)
-				seeds[m.name] = seed
-				writeSeeds(t, seeds)
+				t.Logf("seed %d: %s", c.seed, c.law)
+				catches[m.name] = c
+				writeCatches(t, catches)
 			}
 		})
 	}
 }
 
-// build compiles this package's tests with the mutated file in place of the product's own.
-func (m mutation) build(t *testing.T) (bin string) {
-	t.Helper()
-	src, err := m.source()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	mutated, overlay, bin := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "torture.test")
-	original, err := filepath.Abs(filepath.Join(root, m.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: mutated}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{mutated: src, overlay: list} {
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-c", "-overlay", overlay, "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%s does not build: %v\n%s", m.name, err, out)
-	}
-	return bin
+// catch is the first world that notices a mutation, and the law that it broke there.
+type catch struct {
+	seed uint64
+	law  string
 }
 
-// caught plays worlds with a mutated product and returns the law that broke, "" when all held.
-func caught(t *testing.T, bin string, from, count uint64) (law string, seed uint64) {
+// caught plays worlds with a mutated product; the law is "" when all held.
+func (m mutation) caught(t *testing.T, bin string, from, count uint64) catch {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), bin, "-test.run", "^TestTorture$", "-brief",
-		"-from", strconv.FormatUint(from, 10), "-seeds", strconv.FormatUint(count, 10)).CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), bin, "-test.run", "^TestTorture$", "-brief",
+		"-from", strconv.FormatUint(from, 10), "-seeds", strconv.FormatUint(count, 10))
+	cmd.Env = append(os.Environ(), choose+"="+m.name)
+	out, err := cmd.CombinedOutput()
 	if err == nil {
-		return "", 0
+		return catch{}
 	}
 	if exit := new(exec.ExitError); !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	_, rest, ok := strings.Cut(string(out), "seed ")
 	number, law, _ := strings.Cut(rest, " breaks a law: ")
-	seed, err = strconv.ParseUint(number, 10, 64)
+	seed, err := strconv.ParseUint(number, 10, 64)
 	if !ok || err != nil {
 		t.Fatalf("the run says:\n%s", out)
 	}
 	law, _, _ = strings.Cut(law, "\n")
-	return law, seed
+	return catch{seed, law}
 }
 
-const seedsFile = "testdata/seeds.txt"
+const catchesFile = "testdata/seeds.txt"
 
-// readSeeds returns which seed catches which mutation.
-func readSeeds(t *testing.T) map[string]uint64 {
+// readCatches returns which seed catches which mutation, and by which law.
+func readCatches(t *testing.T) map[string]catch {
 	t.Helper()
-	seeds := map[string]uint64{}
-	text, err := os.ReadFile(seedsFile)
+	catches := map[string]catch{}
+	text, err := os.ReadFile(catchesFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		var name string
-		var seed uint64
-		if _, err := fmt.Sscan(line, &name, &seed); err != nil {
-			t.Fatalf("%s: %q: %v", seedsFile, line, err)
+		words := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		if len(words) != 3 {
+			t.Fatalf("%s: %q: want a mutation, a seed and a law", catchesFile, line)
 		}
-		seeds[name] = seed
+		seed, err := strconv.ParseUint(words[1], 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %q: %v", catchesFile, line, err)
+		}
+		catches[words[0]] = catch{seed, words[2]}
 	}
-	return seeds
+	return catches
 }
 
-func writeSeeds(t *testing.T, seeds map[string]uint64) {
+func writeCatches(t *testing.T, catches map[string]catch) {
 	t.Helper()
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(seeds)) {
-		fmt.Fprintf(&b, "%s %d\n", name, seeds[name])
+	for _, name := range slices.Sorted(maps.Keys(catches)) {
+		fmt.Fprintf(&b, "%s %d %s\n", name, catches[name].seed, catches[name].law)
 	}
-	if err := os.WriteFile(seedsFile, []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(catchesFile, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

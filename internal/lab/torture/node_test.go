@@ -53,12 +53,17 @@ type node struct {
 
 	credentialed map[resilience.Key]int // when a connection's secret was last changed
 	joinedAt     time.Duration
-	unsure       bool // whether a dial failure was heard is not certain
+	apart        bool                    // it has lost the others
+	unheard      map[resilience.Key]bool // what was found to be well meanwhile
+	unsure       bool                    // whether a dial failure was heard is not certain
 	seen         map[resilience.Key]seen
+	counts       counts
+	outage       *outage            // of the store
+	scouts       map[string]*flight // by plan: who was let go last to find out
 }
 
 func newNode(w *world, id int) *node {
-	n := &node{w: w, id: id, operator: map[resilience.Key]time.Duration{}}
+	n := &node{w: w, id: id, operator: map[resilience.Key]time.Duration{}, counts: newCounts(), unheard: map[resilience.Key]bool{}}
 	if w.plot.nodes > 1 {
 		n.way = &wire{w: w, n: n, node: w.hub.Node(fmt.Sprint("node-", id))}
 	} else {
@@ -79,6 +84,7 @@ func (n *node) start(variant int) {
 	n.permits, n.flights = nil, nil
 	n.gates, n.gone, n.wiped = map[resilience.RecordID]*gate{}, map[resilience.RecordID]int{}, map[resilience.Key]int{}
 	n.learned = false
+	n.counts.waits, n.outage, n.scouts = map[resilience.Key]int{}, nil, map[string]*flight{}
 	n.released, n.moved, n.unsure, n.credentialed, n.joinedAt, n.seen = nil, false, false, map[resilience.Key]int{}, n.w.mono, map[resilience.Key]seen{}
 	n.dials, n.answered, n.open, n.hedges = map[string]*dials{}, 0, map[resilience.Key]time.Duration{}, map[string]*hedging{}
 	chance := rand.New(rand.NewPCG(n.w.seed, 1000+uint64(n.life)*16+uint64(n.id)))
@@ -230,13 +236,6 @@ func (x *wire) Load(ctx context.Context) ([]resilience.Record, error) {
 
 func (x *wire) Apply(ctx context.Context, c []resilience.Change) error { return errors.New("not used") }
 
-func (x *wire) Beat(ctx context.Context, b resilience.Beat) (resilience.Pulse, error) {
-	if x.cut {
-		return resilience.Pulse{}, errDown
-	}
-	return x.node.Beat(ctx, b)
-}
-
 func (x *wire) Changes(ctx context.Context, since int64) (resilience.Changes, error) {
 	if x.cut {
 		return resilience.Changes{}, errDown
@@ -250,10 +249,11 @@ func (x *wire) Merge(ctx context.Context, c resilience.Contribution) (resilience
 		return resilience.Merged{}, errDown
 	}
 	before, _ := x.node.Beat(ctx, resilience.Beat{})
-	m, err := x.node.Merge(ctx, c)
+	m, err := x.fenced(ctx, c, func() (resilience.Merged, error) { return x.node.Merge(ctx, c) })
 	if err != nil {
 		return m, err
 	}
+	x.freed(c.Free)
 	changes, _ := x.node.Changes(ctx, before.Revision)
 	news := resilience.News{Life: m.Life, From: before.Revision, To: changes.Revision, Gates: changes.Gates}
 	for _, h := range c.Free {
@@ -261,18 +261,6 @@ func (x *wire) Merge(ctx context.Context, c resilience.Contribution) (resilience
 	}
 	x.spread(news)
 	return m, nil
-}
-
-func (x *wire) Lease(ctx context.Context, gates []resilience.RecordID, d time.Duration) (resilience.Grant, error) {
-	if x.cut {
-		return resilience.Grant{}, errDown
-	}
-	g, err := x.node.Lease(ctx, gates, d)
-	if err == nil && g.Token == 0 {
-		p, _ := x.node.Beat(ctx, resilience.Beat{})
-		x.spread(resilience.News{Life: p.Life, From: p.Revision, To: p.Revision, Wanted: gates})
-	}
-	return g, err
 }
 
 func (x *wire) Listen(ctx context.Context, hear func(resilience.News)) error { return errDown }

@@ -71,7 +71,8 @@ func newPlot(seed uint64) *plot {
 	}
 	weights := [actions]int{request: 40, bare: 25, told: 4, read: 5, exclude: 2, include: 2, reset: 2, mark: 1, reload: 1, crash: 2, leap: 2, storeFails: 1, storeMends: 2, part: 0, join: 0}
 	if p.nodes > 1 {
-		weights[part], weights[join], weights[storeFails], weights[storeMends] = 2, 4, 0, 0
+		weights[part], weights[join], weights[storeFails], weights[storeMends] = 4, 6, 0, 0
+		weights[told], weights[mark] = 12, 3 // what one node is told and the others are not
 	}
 	total := 0
 	for _, w := range weights {
@@ -218,6 +219,7 @@ func verdict(r *rand.Rand) resilience.Verdict {
 		v.RetryAfter = time.Duration(r.IntN(2000)) * time.Hour
 		v.Prose = r.IntN(2) == 0
 	}
+	v.RetrySame = v.Scope != resilience.ScopeRequest || v.Prose
 	if r.IntN(15) == 0 {
 		v.Cooldown, v.Constant = ms(r, 5000), r.IntN(2) == 0
 	}

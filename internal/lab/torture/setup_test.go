@@ -157,12 +157,12 @@ func policy(r *rand.Rand, indent string) string {
 		fmt.Fprintf(&out, "%s%s: {%s}\n", indent, name, strings.Join(some, ", "))
 	}
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
-	section("breaker", "failure_threshold: "+one("1", "2", "3"), "reset_timeout: "+one("5s", "10s", "2m"), "early_probes: "+one("[]", "[1s]", "[3s, 1s, 6s]"),
+	section("breaker", "failure_threshold: "+one("1", "2", "3"), "reset_timeout: "+one("1s", "5s", "2m"), "early_probes: "+one("[]", "[1s]", "[3s, 1s, 6s]"),
 		"max_backoff_multiplier: "+one("2", "8"), "half_open_requests: "+one("2", "3"), "success_threshold: "+one("2", "3"), "probe_lease: "+one("3s", "20s"),
 		"cooldown_by_kind: {timeout: 12s, permission: 1m}")
 	section("cooldown", "base: "+one("300ms", "2s", "20s"), "max: "+one("60s", "5m"), "max_transient: "+one("5s", "1m"), "max_level: "+one("2", "5"),
 		"transient_after: "+one("1", "3"), "forget_after: "+one("2s", "20s", "20m"), "jitter: "+one("10%", "100%"), "cooldown_by_kind: {rate_limit: 3s, billing: 30m, timeout: 0s}")
-	section("lockout", "max_attempts: "+one("1", "2"), "attempt_window: "+one("3s", "10m"), "lockout_duration: "+one("3s", "25m"), "cooldown_by_kind: {timeout: 4s, rate_limit: 45m}")
+	section("lockout", "max_attempts: "+one("1", "2"), "attempt_window: "+one("3s", "10m"), "lockout_duration: "+one("3s", "25m", "3s, max_lockout: 5s"), "cooldown_by_kind: {timeout: 4s, rate_limit: 45m}")
 	section("recheck", "after: "+one("0s", "10s", "1m"), "alone: "+one("2s", "30s"))
 	section("hints", "max: "+one("5s", "1m"), "max_quota: "+one("1m", "24h"), "max_prose: "+one("2s", "30s"))
 	return out.String()

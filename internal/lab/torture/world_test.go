@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"omniroute/resilience"
@@ -32,7 +33,9 @@ type world struct {
 	// The same as a time.
 	refutedLast map[resilience.Key]time.Duration
 	failed      map[string]int
-	lastNews    time.Duration
+	lastNews    map[string]time.Duration // by provider
+	lastReturn  time.Duration            // of a node that had lost the others
+	lent        map[resilience.RecordID]lent
 }
 
 // broken is a law that did not hold.
@@ -50,7 +53,7 @@ func (w *world) say(format string, args ...any) {
 
 // run plays a plot to its end and returns the law that broke, nil when all held.
 func (p *plot) run(tell bool) (w *world, bad *broken) {
-	w = &world{plot: p, tell: tell, refuted: map[resilience.Key]int{}, refutedLast: map[resilience.Key]time.Duration{}, failed: map[string]int{}, excluded: map[resilience.Key]bool{}}
+	w = &world{plot: p, tell: tell, refuted: map[resilience.Key]int{}, refutedLast: map[resilience.Key]time.Duration{}, failed: map[string]int{}, excluded: map[resilience.Key]bool{}, lastNews: map[string]time.Duration{}, lent: map[resilience.RecordID]lent{}}
 	defer func() {
 		switch x := recover().(type) {
 		case nil:
@@ -64,7 +67,7 @@ func (p *plot) run(tell bool) (w *world, bad *broken) {
 			panic(x)
 		}
 	}()
-	w.hub = memory.NewHub(w.now)
+	w.hub = memory.NewHub(w.steady) // the nodes' clocks jump, the shared store's does not
 	for i := range p.nodes {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
@@ -107,6 +110,9 @@ func (w *world) mend() {
 func (w *world) do(s step) {
 	r := rand.New(rand.NewPCG(s.seed, 1))
 	n := w.nodes[r.IntN(len(w.nodes))]
+	if busy := w.probing(); busy != nil && (s.what == part || s.what == crash) && r.IntN(3) > 0 {
+		n = busy // what a node was about to find out is where the others may go wrong
+	}
 	keys := n.variant.keys
 	key := keys[r.IntN(len(keys))]
 	switch s.what {
@@ -144,6 +150,16 @@ func (w *world) do(s step) {
 	case part, join:
 		n.cut(s.what == part)
 	}
+}
+
+// probing returns the first node of several with a probe in flight.
+func (w *world) probing() *node {
+	for _, n := range w.nodes {
+		if n.way != nil && !n.way.cut && slices.ContainsFunc(n.permits, func(p *permit) bool { return p.asProbe && !p.settled && !p.content }) {
+			return n
+		}
+	}
+	return nil
 }
 
 // wider is a key that may leave out its tail.
