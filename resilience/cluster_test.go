@@ -122,6 +122,19 @@ func TestK1ATripIsEverybodys(t *testing.T) {
 	})
 }
 
+// A quarantine has no end, so that the shared store has it for whoever comes later, however short a quota may last.
+func TestK1AQuarantineIsKept(t *testing.T) {
+	t.Parallel()
+	o := resilience.Options{Config: resilience.Config{Policy: resilience.Policy{Hints: resilience.HintPolicy{MaxQuota: time.Minute}}}}
+	inCluster(t, 1, o, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindAuth, Quarantine: true})
+		time.Sleep(10 * time.Minute)
+		f.add(1, o)
+		time.Sleep(moment)
+		f.out(true)
+	})
+}
+
 // A cooldown of five seconds on one node is one of five seconds on all, and then any of them may use it,
 // whatever else failed meanwhile.
 func TestK1DeadlinesAreAbsolute(t *testing.T) {
@@ -240,6 +253,25 @@ func TestK2ADeadOwnersLeaseEnds(t *testing.T) {
 				return
 			}
 			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// A lease that has ended is nobody's: a node whose probe was lost does not offer another one while the
+// store gives the right to somebody else.
+func TestK2AnEndedLeaseOffersNothing(t *testing.T) {
+	t.Parallel()
+	o := resilience.Options{Config: resilience.Config{Policy: resilience.Policy{Breaker: resilience.BreakerPolicy{ProbeLease: 3 * time.Second}}}}
+	inCluster(t, 2, o, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, err429)
+		time.Sleep(1500 * time.Millisecond)
+		f.probe(0) // and nobody ever settles it
+		time.Sleep(4 * time.Second)
+		f.probe(1)
+		_, _ = f.Target(key).Acquire()
+		time.Sleep(soon)
+		if x, out := f.Target(key).Check(); !out || !x.Held {
+			t.Errorf("out is %v, %+v; want it to wait for the other node's probe", out, x)
 		}
 	})
 }

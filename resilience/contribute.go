@@ -196,10 +196,8 @@ func (e *Engine) sharedRecord(id RecordID, x edge) (r Record, d detail, keepMs i
 	p := e.policyAt(id.Key)
 	end := max(r.UntilMs, d.FailedMs)
 	switch {
-	case id.Layer == LayerOperator && r.UntilMs == 0:
-		end = x.ms(x.now + maxDuration)
-	case d.Quarantined:
-		end = x.ms(x.now + p.Hints.MaxQuota)
+	case id.Layer == LayerOperator && r.UntilMs == 0, d.Quarantined:
+		end = x.ms(x.now + maxDuration) // neither has an end
 	case id.Layer == LayerBreaker:
 		// An open breaker closes by a probe alone, so it is kept for as long as a long exclusion.
 		end = max(end, x.ms(x.now+p.Recheck.trusted()))

@@ -327,7 +327,7 @@ func (e *Engine) lease(life context.Context, ids []RecordID) {
 		case grant.Token != 0:
 			probes := r.probes
 			*r = right{mine: true, token: grant.Token, until: asked + d, since: now, probes: probes}
-		case r.mine: // a longer one was asked for
+		case r.mine && now < r.until: // a longer one was asked for
 			r.asked = false
 		default:
 			*r = right{until: now + min(grant.Wait, askAgain), group: ids}
