@@ -20,7 +20,9 @@ type gate struct {
 	until       time.Duration
 	since, last time.Duration // of the exclusion, of the last failure
 	rechecked   time.Duration
-	early       time.Duration // when the next early probe may pass
+	early       time.Duration   // when the next early probe may pass
+	paused      time.Duration   // no probe before then, since the last one was overtaken
+	movedAt     []time.Duration // when the models in Moved last failed
 
 	setOrd, endOrd int // when the exclusion was set, when the last one ended
 	runOrd         int // when the run of failures began
@@ -117,7 +119,10 @@ func (w *world) read(r resilience.Record) *gate {
 		g.last = g.since
 	}
 	g.rechecked = max(g.since, w.instant(g.RecheckedMs))
-	g.early = w.instant(g.EarlyMs)
+	g.early, g.paused = w.instant(g.EarlyMs), w.instant(g.PausedMs)
+	for _, x := range g.Moved {
+		g.movedAt = append(g.movedAt, w.instant(x.FailedMs))
+	}
 	return g
 }
 

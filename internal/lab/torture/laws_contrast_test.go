@@ -12,9 +12,9 @@ func (n *node) owns(breaker *gate, model string) bool {
 	if breaker == nil {
 		return false
 	}
-	for _, x := range breaker.Moved {
+	for i, x := range breaker.Moved {
 		if x.Model == model {
-			return n.w.mono-n.w.instant(x.FailedMs) < n.variant.policyOf(breaker.Key).Cooldown.ForgetAfter-slack
+			return n.w.mono-breaker.movedAt[i] < n.variant.policyOf(breaker.Key).Cooldown.ForgetAfter-slack
 		}
 	}
 	return false

@@ -20,7 +20,7 @@ func (n *node) mustPass(m *moment, k resilience.Key, alone bool) bool {
 		switch {
 		case g == nil || !g.out || i > 0 && n.forgotten(id, g):
 		case open && g.transient() && (i == 1 || i == 2): // V5
-		case i == 0 && n.paused(g):
+		case i == 0 && n.w.mono < g.paused+slack: // the last probe was overtaken a moment ago
 			return false
 		case n.w.mono-slack >= g.until:
 		case n.recheckDue(k, g, alone):
@@ -30,11 +30,6 @@ func (n *node) mustPass(m *moment, k resilience.Key, alone bool) bool {
 		}
 	}
 	return true
-}
-
-// paused reports whether a breaker's last probe was overtaken a moment ago.
-func (n *node) paused(g *gate) bool {
-	return g.PausedMs != 0 && n.w.mono < n.w.instant(g.PausedMs)+slack
 }
 
 // recheckDue is V10: a long exclusion lets a request through every so often.
