@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http/httptest"
@@ -12,14 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"omniroute/failover"
 	"omniroute/internal/config"
-	"omniroute/internal/dialect"
 	"omniroute/internal/route"
-	"omniroute/internal/telemetry"
 	"omniroute/resilience"
 )
 
@@ -234,108 +230,6 @@ func TestExclude(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, world, nil)
-	b.fail("acme", "main", "large", limited)
-	for range 3 { // reading changes nothing, not even whose turn it is
-		x := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding"}`)
-		if x.Route != "coding" || len(x.Candidates) != 3 {
-			t.Fatalf("%+v", x)
-		}
-		// The one that is out comes after its sibling.
-		first := x.Candidates[1]
-		if first.Connection != "main" || first.Eligible || *first.Layer != resilience.LayerConnection || *first.Kind != resilience.KindRateLimit ||
-			first.RetryAfterMs < 59_000 || first.RetryAfterMs > 60_000 || first.Until.IsZero() {
-			t.Errorf("%+v", first)
-		}
-		if second := x.Candidates[0]; !second.Eligible || second.Layer != nil || second.Kind != nil || !second.Until.IsZero() || second.Reason == "" {
-			t.Errorf("%+v", second)
-		}
-	}
-	if r := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding"}`).Candidates[1].Reason; strings.Contains(r, "only this model") {
-		t.Errorf("the whole connection is out: %s", r)
-	}
-	w := b.ask("POST", "/admin/v1/explain", `{"model": "codign"}`)
-	if w.Code != 404 || !strings.Contains(w.Body.String(), `coding`) {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-// TestExplainAsFor: an explanation is of a request as it would be: of a session, with a key.
-func TestExplainAsFor(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, world+`client_keys: [{key: some-client-key, name: outsiders, targets: ["beta/*"]}, {key: another-client-key, name: coders, models: [nothing-else]}]
-`, nil)
-	if x := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding", "client": "outsiders"}`); len(x.Candidates) != 1 || x.Candidates[0].Provider != "beta" {
-		t.Errorf("%+v", x)
-	}
-	if x := want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "coding", "session": "s", "stream": true, "prompt_tokens": 9000, "max_output": 100, "tools": true, "images": true, "schema": true}`); len(x.Candidates) != 3 || x.Session != "new" {
-		t.Errorf("%+v", x)
-	}
-	for body, says := range map[string]string{
-		`{"model": "coding", "client": "nobody"}`:          "no client key has the name",
-		`{"model": "coding", "client": "coders"}`:          "is not for the client coders",
-		`{"model": "coding", "client": "some-client-key"}`: "no client key has the name",
-	} {
-		if w := b.ask("POST", "/admin/v1/explain", body); w.Code != 404 || !strings.Contains(w.Body.String(), says) {
-			t.Errorf("%s: %d %s", body, w.Code, w.Body)
-		}
-	}
-	if w := b.ask("POST", "/admin/v1/explain", `{"model": "coding", "prompt_tokens": -1}`); w.Code != 400 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-// TestExplainBody: what a target's dialect cannot express of a request is told, and its size is the request's own.
-func TestExplainBody(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, world, nil)
-	ask := func(body string) []route.Candidate {
-		return want[Explanation](b, 200, "POST", "/admin/v1/explain", body).Candidates
-	}
-	for _, c := range ask(`{"model": "coding", "body": {"model": "coding", "messages": [{"role": "user", "content": "q"}], "n": 2}}`) {
-		if !c.Eligible { // the client's own dialect
-			t.Errorf("%+v", c)
-		}
-	}
-	for _, c := range ask(`{"model": "coding", "path": "/v1/messages", "body": {"model": "coding", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}]}}`) {
-		if !c.Eligible {
-			t.Errorf("%+v", c)
-		}
-	}
-	for _, c := range ask(`{"model": "coding", "path": "/v1/messages", "body": {"model": "coding", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}], "container": "c"}}`) {
-		if c.Eligible || c.Layer == nil || *c.Layer != resilience.LayerFit || !strings.Contains(c.Reason, "container") || c.Kind != nil {
-			t.Errorf("%+v", c)
-		}
-	}
-	for _, c := range ask(`{"model": "coding", "path": "/v1/messages", "body": {"model": "coding", "max_tokens": 9, "messages": [{"role": "nobody", "content": "q"}]}}`) {
-		if c.Eligible || !strings.Contains(c.Reason, "messages.0.role") {
-			t.Errorf("%+v", c)
-		}
-	}
-	if w := b.ask("POST", "/admin/v1/explain", `{"model": "coding", "body": [1]}`); w.Code != 400 || !strings.Contains(w.Body.String(), "no request to /v1/chat/completions") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-// TestExplainOneModel shows that a cooldown of one model alone is not told as the connection's.
-func TestExplainOneModel(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, world, nil)
-	for range 2 {
-		b.fail("acme", "main", "large", resilience.Verdict{Scope: resilience.ScopeProvider, Kind: resilience.KindServerError})
-	}
-	if c := b.engine.Status().Providers[0].Connections[0]; len(c.Models) != 1 {
-		t.Fatalf("%+v", c)
-	}
-	for _, c := range want[Explanation](b, 200, "POST", "/admin/v1/explain", `{"model": "acme/large"}`).Candidates {
-		if c.Connection == "main" && !strings.HasPrefix(c.Reason, "only this model is out: ") {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
 // TestRefusals shows that what is wrong is refused with what to do, and changes nothing.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -403,66 +297,6 @@ func TestRefusals(t *testing.T) {
 	}
 	if ev := b.engine.Events(0); len(ev) > 0 {
 		t.Errorf("a refused request has changed something: %+v", ev)
-	}
-}
-
-func TestStories(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, world, func(o *Options) { o.Stories = 3 })
-	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
-	key := resilience.Key{Provider: "acme", Connection: "main", Model: "large"}
-	for i := range 5 {
-		b.Observe(telemetry.Story{
-			ID: fmt.Sprintf("r%d", i), At: at, Dialect: "openai", Method: "POST", Path: "/v1/chat/completions", Model: "coding", Route: "coding", Stream: true, Status: 200,
-			Duration: 1500 * time.Millisecond, FirstContent: 300 * time.Millisecond, Usage: dialect.Usage{Known: true, Input: 7, Output: 9},
-			Recovery: &telemetry.Recovery{Outcome: telemetry.Recovered, Way: "restart", Bytes: 12},
-			Attempts: []failover.Record{
-				{Key: key, At: at, Outcome: failover.OutcomeFailed, Status: 429, Verdict: resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 2 * time.Second, Rule: "r"}, Duration: 40 * time.Millisecond},
-				{Key: key, At: at, Outcome: failover.OutcomeAnswered, Status: 200, FirstContent: 250 * time.Millisecond, Duration: time.Second, Probe: true, Resumes: true},
-			},
-			Skipped: []failover.Skip{
-				{Key: key, Exclusion: resilience.Exclusion{Layer: resilience.LayerBreaker, Kind: resilience.KindTimeout, Until: at, RetryAfter: time.Second}},
-				{Key: key, Exclusion: resilience.Exclusion{Layer: resilience.LayerOperator}},
-				{Key: key, Unfit: true},
-			},
-		})
-	}
-	for _, c := range []struct {
-		query string
-		want  []string
-	}{
-		{"", []string{"r4 answered", "r4 failed", "r3 answered", "r3 failed", "r2 answered", "r2 failed"}},
-		{"?limit=3", []string{"r4 answered", "r4 failed", "r3 answered"}},
-	} {
-		var got []string
-		for _, a := range want[map[string][]Attempt](b, 200, "GET", "/admin/v1/attempts"+c.query, "")["attempts"] {
-			got = append(got, a.RequestID+" "+string(a.Outcome))
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("attempts%s: %s", c.query, diff)
-		}
-	}
-	got := want[Request](b, 200, "GET", "/admin/v1/requests/r3", "")
-	stamp := resilience.Timestamp{Time: at}
-	wanted := Request{
-		ID: "r3", At: stamp, Dialect: "openai", Method: "POST", Path: "/v1/chat/completions", Model: "coding", Route: "coding", Stream: true, Status: 200,
-		DurationMs: 1500, FirstContentMs: 300, Usage: &Usage{Input: 7, Output: 9}, Recovery: &Recovery{Outcome: telemetry.Recovered, Way: "restart", Bytes: 12},
-		Attempts: []Attempt{
-			{RequestID: "r3", At: stamp, Provider: "acme", Connection: "main", Model: "large", Outcome: "failed", Status: 429, Scope: ptr(resilience.ScopeConnection),
-				Kind: ptr(resilience.KindRateLimit), Rule: "r", RetryAfterMs: 2000, DurationMs: 40},
-			{RequestID: "r3", At: stamp, Provider: "acme", Connection: "main", Model: "large", Outcome: "answered", Status: 200, Probe: true, Resumes: true, FirstContentMs: 250, DurationMs: 1000},
-		},
-		Skipped: []Skipped{
-			{Provider: "acme", Connection: "main", Model: "large", Layer: ptr(resilience.LayerBreaker), Kind: ptr(resilience.KindTimeout), Until: stamp, RetryAfterMs: 1000},
-			{Provider: "acme", Connection: "main", Model: "large", Layer: ptr(resilience.LayerOperator)},
-			{Provider: "acme", Connection: "main", Model: "large", Unfit: true},
-		},
-	}
-	if diff := cmp.Diff(wanted, got); diff != "" {
-		t.Error(diff)
-	}
-	if w := b.ask("GET", "/admin/v1/requests/r1", ""); w.Code != 404 {
-		t.Errorf("an old story is still there: %s", w.Body)
 	}
 }
 
