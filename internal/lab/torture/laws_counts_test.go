@@ -21,9 +21,6 @@ func newCounts() counts {
 
 // count takes in a moment's reports, before the laws look at it.
 func (n *node) count(m *moment) {
-	for _, p := range m.taken {
-		n.counts.sent[n.variant.domainOf(p.key)]++
-	}
 	for i := range m.reports {
 		r := &m.reports[i]
 		d := n.variant.domainOf(r.key)
@@ -49,8 +46,8 @@ func (n *node) count(m *moment) {
 				}
 			}
 		case resilience.LayerBreaker:
-			if c.before == nil || len(c.before.Run) == 0 {
-				n.counts.sent[c.id.Key] = 0
+			if (c.before == nil || len(c.before.Run) == 0) && n.counts.waits[c.id.Key] == 0 { // long waits begin a run too
+				n.counts.sent[c.id.Key] = 0 // what the same moment sends comes after it
 			}
 			if b := c.before; b != nil && b.out && c.after.out && sameStart(b, c.after) {
 				c.after.proofs = b.proofs
@@ -61,6 +58,13 @@ func (n *node) count(m *moment) {
 				}
 			}
 		}
+	}
+}
+
+// sent counts what a moment has sent.
+func (n *node) sent(m *moment) {
+	for _, p := range m.taken {
+		n.counts.sent[n.variant.domainOf(p.key)]++
 	}
 }
 

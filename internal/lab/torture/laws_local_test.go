@@ -62,6 +62,9 @@ func (n *node) localOutage(m *moment) {
 			n.dials[here] = d
 		}
 		d.last = w.mono
+		if n.blind || m.hazy {
+			continue // what it did to the gates is not known
+		}
 		if m.localBefore && n.engine.LocalOutage() && len(m.reports) == 1 {
 			n.nothingTrips(m)
 		}

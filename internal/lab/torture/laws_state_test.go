@@ -15,6 +15,7 @@ func byKey(a, b resilience.Key) int { return strings.Compare(a.String(), b.Strin
 func (n *node) check(m *moment) {
 	w := n.w
 	n.count(m)
+	n.sent(m)
 	for i := range m.changes {
 		w.say("    %v %v is %v", m.changes[i].id.Layer, m.changes[i].id.Key, m.changes[i].after)
 	}
@@ -42,9 +43,11 @@ func (n *node) check(m *moment) {
 		}
 		n.readsWriteNothing(m)
 		n.resetsClean(m)
-		n.localOutage(m)
 		n.onlyKnown(m)
 		n.credentialsEnd(m)
+	}
+	if n.way == nil {
+		n.localOutage(m)
 	}
 	if w.extra != nil {
 		if bad := w.extra(m); bad != "" {
