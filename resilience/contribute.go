@@ -162,18 +162,25 @@ func (e *Engine) absorb(id RecordID, t transition) {
 	s.tell(id, v, t.token)
 }
 
-// sameWithin is by how much the same deadline may differ between nodes, and is put right.
-const sameWithin = 1000 // ms
+const (
+	// sameWithin is by how much the same deadline may differ between nodes, and is put right.
+	sameWithin = 1000 // ms
+	// beganWithin is by how much the beginning of the same exclusion may.
+	beganWithin = 20 // ms
+)
 
 // adds reports whether a record only adds to what stands. The same deadline, converted there and
-// back, is put right.
+// back, is put right, and so is one that this node's policy has cut: it binds this node alone.
 func adds(r *Record, d detail, old Record) bool {
 	od, err := parseDetail(old.Detail)
 	if err != nil {
 		return false
 	}
-	if diff := r.UntilMs - old.UntilMs; r.UntilMs != 0 && old.UntilMs != 0 && diff < 0 && diff >= -sameWithin {
-		r.UntilMs = old.UntilMs
+	if r.UntilMs != 0 && r.UntilMs < old.UntilMs {
+		began := r.SinceMs - old.SinceMs
+		if old.UntilMs-r.UntilMs <= sameWithin || -beganWithin <= began && began <= beganWithin {
+			r.UntilMs = old.UntilMs
+		}
 	}
 	a, b := weigh(*r, d, 0), weigh(old, od, 0)
 	return b.outweighed(a)

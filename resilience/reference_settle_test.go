@@ -97,7 +97,7 @@ func (m *reference) over(a *refAttempt) {
 func (m *reference) bad(a *refAttempt, v Verdict) {
 	m.step++
 	defer m.release(a)
-	if a.recheck {
+	if a.recheck && !a.content { // a failed recheck changes nothing; its first content has ended the exclusion
 		return
 	}
 	if v.Kind == KindUnknown {
@@ -154,7 +154,7 @@ func (m *reference) bad(a *refAttempt, v Verdict) {
 }
 
 func (m *reference) late(g *refGate, r refReport) bool {
-	return r.a.began < g.endAt && !(r.a.content && r.a.probing) || g.out && (g.live(m.now) || g.holder(r.a.id, m.now) == nil)
+	return r.a.began < g.endAt && !(r.a.content && (r.a.probing || r.a.recheck)) || g.out && (g.live(m.now) || g.holder(r.a.id, m.now) == nil)
 }
 
 func refGravity(k Kind) int {
@@ -274,7 +274,7 @@ func (m *reference) failBreaker(b *refGate, r refReport) {
 			b.earlyAt = max(b.earlyAt, m.now+r.hint)
 		}
 		return
-	case r.a.began < b.endAt && !(r.a.content && r.a.probing):
+	case r.a.began < b.endAt && !(r.a.content && (r.a.probing || r.a.recheck)):
 		return
 	case b.live(m.now):
 		m.note(b, r.a.key, r.Kind, 1, 0)
