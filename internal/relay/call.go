@@ -292,6 +292,9 @@ func (c *call) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// keep takes of a whole answer what is told of it, and not the rest.
+func (c *call) keep(a *dialect.Answer) { c.usage, c.id, c.model = a.Usage, a.ID, a.Model }
+
 // readWhole reads an answer that is not streamed to its end and looks at it.
 func (c *call) readWhole(body io.Reader, length int64) resilience.Verdict {
 	c.whole = NewBuffer()
@@ -311,7 +314,7 @@ func (c *call) readWhole(body io.Reader, length int64) resilience.Verdict {
 	if err := c.inClientsWords(); err != nil {
 		return c.unusable(err.Error())
 	}
-	c.usage, c.id, c.model = a.Usage, a.ID, a.Model
+	c.keep(&a)
 	return resilience.Verdict{}
 }
 

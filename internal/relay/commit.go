@@ -53,7 +53,7 @@ func (x *exchange) begin(c *call) {
 func (x *exchange) conclude(c *call) {
 	if c.stream != nil {
 		a := c.stream.Answer()
-		c.usage, c.id, c.model = a.Usage, a.ID, a.Model
+		c.keep(&a)
 	}
 	c.cancel(context.Canceled) // before Close, which would read a rest that nobody wants
 	c.src.Close()
