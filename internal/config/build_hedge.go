@@ -31,6 +31,6 @@ func (b *builder) hedgeInVain(n *node, combo *Combo) {
 	case places == 1:
 		b.warnf(n, "the combo has one target on one connection, so there is no second one to ask")
 	case places > 1 && combo.Hedge.After >= slowest:
-		b.warnf(n.get("after"), "every target's timeout is over by then (%s at most), so no second one is ever asked; write a shorter time", durationText(slowest))
+		b.warnf(n.get("after"), "every target's timeout is over by then (%s at most), so no second one is ever asked; write a shorter time", DurationText(slowest))
 	}
 }

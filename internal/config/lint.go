@@ -238,7 +238,7 @@ func (b *builder) lintTimes(n *node, c *Combo) {
 				where = n.get("targets")
 			}
 			b.warnf(where, "the deadline (%s) ends requests before the %s of %s (%s) does, so that nothing is left for another target; raise deadline, or lower the timeout",
-				durationText(c.Relay.Deadline), limit.name, t.Name(), durationText(limit.d))
+				DurationText(c.Relay.Deadline), limit.name, t.Name(), DurationText(limit.d))
 			return
 		}
 	}

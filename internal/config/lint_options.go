@@ -28,7 +28,7 @@ func (b *builder) lintRelay(n *node) {
 		b.warnf(at, "every timeout is over by then, so nothing is ever suspected; write a shorter time, or auto")
 	}
 	if at := n.get("idle_timeout"); at.ok() && r.IdleTimeout > r.StallTimeout {
-		b.warnf(at, "stall_timeout (%s) ends a silent stream before that, so it has no effect; lower it, or raise stall_timeout", durationText(r.StallTimeout))
+		b.warnf(at, "stall_timeout (%s) ends a silent stream before that, so it has no effect; lower it, or raise stall_timeout", DurationText(r.StallTimeout))
 	}
 	b.lintWaits(n, r)
 	if at := n.get("patience_for"); at.ok() && r.Patience == 0 {
@@ -112,10 +112,10 @@ func (b *builder) lintResilience(n *node, p resilience.Policy) {
 		}
 	}
 	if at := n.get("cooldown").get("max_transient"); at.ok() && p.Cooldown.MaxTransient > p.Cooldown.Max {
-		b.warnf(at, "no cooldown is longer than max (%s), so this has no effect; lower it, or raise max", durationText(p.Cooldown.Max))
+		b.warnf(at, "no cooldown is longer than max (%s), so this has no effect; lower it, or raise max", DurationText(p.Cooldown.Max))
 	}
 	if at := n.get("recheck").get("alone"); at.ok() && p.Recheck.Alone > p.Recheck.After {
-		b.warnf(at, "every request may look again after %s (recheck.after), so this has no effect; lower it, or raise after", durationText(p.Recheck.After))
+		b.warnf(at, "every request may look again after %s (recheck.after), so this has no effect; lower it, or raise after", DurationText(p.Recheck.After))
 	}
 }
 
@@ -126,7 +126,7 @@ func (b *builder) lintWaits(n *node, r Relay) {
 		d  time.Duration
 	}{{n.get("patience"), r.Patience}, {n.get("max_wait"), r.MaxWait}, {n.get("queue").get("wait"), r.Queue.Wait}} {
 		if wait.at.ok() && wait.d > r.Deadline {
-			b.warnf(wait.at, "the deadline (%s) ends requests before that, so that none waits so long; lower it, or raise deadline", durationText(r.Deadline))
+			b.warnf(wait.at, "the deadline (%s) ends requests before that, so that none waits so long; lower it, or raise deadline", DurationText(r.Deadline))
 		}
 	}
 }

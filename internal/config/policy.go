@@ -154,13 +154,13 @@ func (b *builder) contradictions(n *node, p resilience.Policy) {
 
 func plain(v any) string {
 	if d, ok := v.(time.Duration); ok {
-		return durationText(d)
+		return DurationText(d)
 	}
 	return fmt.Sprint(v)
 }
 
-// durationText writes a duration without the zero units that time.Duration appends: 2m, not 2m0s.
-func durationText(d time.Duration) string {
+// DurationText writes a duration without the zero units that time.Duration appends: 2m, not 2m0s.
+func DurationText(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if len(text) > len(zero) && text[len(text)-len(zero):] == zero {

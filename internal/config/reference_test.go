@@ -66,7 +66,7 @@ func reference(t *testing.T) []byte {
 	page := template.Must(template.New("reference").Funcs(template.FuncMap{
 		"code":     code,
 		"pattern":  func(p catalog.Pattern) string { return string(p) },
-		"duration": durationText,
+		"duration": DurationText,
 		"scope":    classify.RateLimitScope,
 		"address": func(p *catalog.Provider) string {
 			if p.Retired != "" {

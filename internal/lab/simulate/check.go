@@ -140,7 +140,7 @@ func (f *File) checkUpstream(name string, u *Upstream, at string) error {
 			return f.errorf(at+".every", "it must be at least 1s")
 		}
 		if l.Requests <= 0 {
-			return f.errorf(at+".requests", "it is how many it takes every %s, and must be above 0", span(time.Duration(l.Every)))
+			return f.errorf(at+".requests", "it is how many it takes every %s, and must be above 0", config.DurationText(time.Duration(l.Every)))
 		}
 		if l.Answer != "" {
 			if err := f.checkFault(l.Answer, at+".answer"); err != nil {

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"maps"
+	"omniroute/internal/config"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Unanswered int
 		Priced     bool
 		Charts     []chart
-	}{r, span(time.Duration(r.LengthMS) * time.Millisecond), fmt.Sprintf("%.3f", ratio(r.Attempts, r.Requests)), r.Failed + r.Broken, r.Unpriced < r.Attempts, r.charts()})
+	}{r, config.DurationText(time.Duration(r.LengthMS) * time.Millisecond), fmt.Sprintf("%.3f", ratio(r.Attempts, r.Requests)), r.Failed + r.Broken, r.Unpriced < r.Attempts, r.charts()})
 }
 
 // Measures of a chart, in the units of its view box.

@@ -95,7 +95,7 @@ func (f *File) inPlace() []byte {
 	}
 	n, err := p.ReadNode(bytes.NewReader(f.src))
 	block, ok := n.(*ast.LiteralNode)
-	if err != nil || !ok || block.Start.Value != "|" && !strings.HasPrefix(block.Start.Value, "|") {
+	if err != nil || !ok || !strings.HasPrefix(block.Start.Value, "|") {
 		return []byte(f.Config)
 	}
 	first := block.Start.Position.Line // the line after it, counted from 0

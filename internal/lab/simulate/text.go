@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"omniroute/internal/config"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // WriteText writes the report for a terminal.
 func (r *Report) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s\n%s, %s requests, seed %d", r.Title, span(time.Duration(r.LengthMS)*time.Millisecond), thousands(r.Requests), r.Seed)
+	fmt.Fprintf(out, "%s\n%s, %s requests, seed %d", r.Title, config.DurationText(time.Duration(r.LengthMS)*time.Millisecond), thousands(r.Requests), r.Seed)
 	if r.Nodes > 1 {
 		fmt.Fprintf(out, ", %d nodes", r.Nodes)
 	}
@@ -110,7 +111,7 @@ func (r *Report) writeTimeline(out io.Writer) {
 			thousands(p.Broken), thousands(p.Failed), thousands(p.Attempts), thousands(p.Wasted), inMS(p.AddedP99), inMS(p.FirstP99))
 	}
 	if quiet > 0 {
-		fmt.Fprintf(out, "%d of %d intervals of %s without a failure are left out\n", quiet, len(r.Timeline), span(time.Duration(r.IntervalMS)*time.Millisecond))
+		fmt.Fprintf(out, "%d of %d intervals of %s without a failure are left out\n", quiet, len(r.Timeline), config.DurationText(time.Duration(r.IntervalMS)*time.Millisecond))
 	}
 }
 
@@ -154,19 +155,7 @@ func short(v int64) string {
 	case d < time.Minute:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	}
-	return span(d.Round(time.Second))
-}
-
-// span writes a duration without what is 0 at its end: 1h, 5m, 1m10s.
-func span(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
+	return config.DurationText(d.Round(time.Second))
 }
 
 func after(v *int64) string {
