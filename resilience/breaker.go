@@ -14,7 +14,8 @@ type breakerState struct {
 	suspected bool    // opened by attempts that wait too long; any content closes it
 	waiting   int     // attempts that waited too long since the last content
 	pausedTo  instant // no probe before then, since the last one was overtaken
-	// run is where the failures in a row came from, runAt when the first of them came.
+	// run is where the failures in a row came from, runAt when the first of them came (the first long
+	// wait, as long as there are only such).
 	run   []evidence
 	runAt uint64
 	// moved names the models whose present run of failures turned out to be their own (law V4).
@@ -39,11 +40,16 @@ type movedModel struct {
 
 func newBreaker() gate { return gate{breakerState: &breakerState{}} }
 
+// failed reports whether some of the run's evidence is a failure, not only a long wait.
+func (s *breakerState) failed() bool {
+	return slices.ContainsFunc(s.run, func(e evidence) bool { return e.count > 0 })
+}
+
 // soleModel returns the one model from which all evidence of the run comes. Evidence that names
 // no model is the provider's. Beside failures, attempts that only wait long are none: among many
 // models one of them always does.
 func (s *breakerState) soleModel() (string, bool) {
-	failed := slices.ContainsFunc(s.run, func(e evidence) bool { return e.count > 0 })
+	failed := s.failed()
 	model := ""
 	for _, e := range s.run {
 		switch {
@@ -93,7 +99,7 @@ func (g gate) breaker(change func(*breakerState)) gate {
 // noted adds failures and long waits of one target to the run.
 func (g gate) noted(r report, failures, waits int) gate {
 	return g.breaker(func(s *breakerState) {
-		if len(s.run) == 0 {
+		if len(s.run) == 0 || failures > 0 && !s.failed() {
 			s.runAt = r.seq
 		}
 		s.run = slices.Clone(s.run)

@@ -245,7 +245,10 @@ func (m *reference) widen(k Key, t, c *refGate, r refReport) {
 
 func (m *reference) note(b *refGate, k Key, kind Kind, fails, waits int) {
 	if len(b.run) == 0 {
-		b.runAt, b.sent = m.step, 0
+		b.sent = 0
+	}
+	if len(b.run) == 0 || fails > 0 && !slices.ContainsFunc(b.run, func(e refRun) bool { return e.fails > 0 }) {
+		b.runAt = m.step // a wait is no failure (law V4)
 	}
 	i := slices.IndexFunc(b.run, func(e refRun) bool { return e.key == k })
 	if i < 0 {

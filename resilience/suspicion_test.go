@@ -76,3 +76,24 @@ func TestV4SlowNeighboursAreNoEvidence(t *testing.T) {
 		t.Errorf("a slow model has a lockout: %+v", l)
 	}
 }
+
+// A long wait is no failure: contrast is of attempts that began after the run's first failure.
+func TestV4AWaitDoesNotBeginTheRunOfFailures(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []int{1, 5} {
+		r := newRig(t, Options{})
+		r.take("p/a/n").Waited()
+		before := r.take("p/a/n")
+		for i := range fails {
+			r.at(time.Duration(i) * 10 * sec)
+			r.fail("p/a/m", down(KindServerError))
+		}
+		before.FirstContent()
+		if fails == 5 {
+			r.wantState("p", Open, 5)
+		}
+		if l, any := r.lockout("p/a/m"); any {
+			t.Errorf("after %d failures the model has a lockout: %+v", fails, l)
+		}
+	}
+}

@@ -63,12 +63,19 @@ func (g *gate) transient() bool {
 	return !g.Quarantined && (g.Kind.Transient() || g.Kind == resilience.KindUnknown)
 }
 
+// failed reports whether there are failures in the run, beside long waits.
+func (g *gate) failed() bool {
+	for _, e := range g.Run {
+		if e.Count > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // sole is the one model from which all evidence of the run comes.
 func (g *gate) sole() (string, bool) {
-	failed := false
-	for _, e := range g.Run {
-		failed = failed || e.Count > 0
-	}
+	failed := g.failed()
 	model := ""
 	for _, e := range g.Run {
 		switch {
@@ -219,7 +226,7 @@ func (n *node) date(m *moment, id resilience.RecordID, before, after *gate) {
 	if after.endOrd = max(before.endOrd, after.endOrd); before.out && !after.out {
 		after.endOrd = ord
 	}
-	if len(before.Run) > 0 && len(after.Run) > 0 {
+	if len(before.Run) > 0 && len(after.Run) > 0 && before.failed() == after.failed() {
 		after.runOrd = before.runOrd
 	}
 }
