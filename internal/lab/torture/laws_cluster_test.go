@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -52,13 +53,21 @@ func (w *world) note(n *node, m *moment) {
 	}
 	switch apart := n.way.cut || n.engine.Cluster().State != resilience.ClusterOK; {
 	case apart || m.restarted:
+		if !n.apart { // the last news was still on its way
+			for k, at := range w.refutedLast {
+				if w.mono-at < 2*time.Second {
+					n.unheard[k] = true
+				}
+			}
+		}
 		n.joinedAt, n.apart = w.mono, true
 	case n.apart:
 		n.apart, w.lastReturn = false, w.mono // it brings along what it has found out alone, and hears the rest
-		for k := range n.unheard {
-			w.refutedAt(k)
-		}
+		unheard := slices.Collect(maps.Keys(n.unheard))
 		clear(n.unheard)
+		for _, k := range unheard {
+			n.refutes(k)
+		}
 	}
 	for i := range m.reports {
 		r := &m.reports[i]
