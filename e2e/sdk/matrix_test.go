@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,7 @@ func TestMatrix(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			// A gateway for each client: no failure of one may shut out another.
-			base := newMatrixGateway(t)
+			base := newMatrixGateway(t, upstream.NewVendor)
 			var jobs []job
 			for _, dialect := range upstream.Dialects {
 				jobs = append(jobs, jobsOver(dialect)...)
@@ -95,18 +96,39 @@ func TestMatrixTellsTheTruth(t *testing.T) {
 	}
 }
 
+// TestContraryVendors: what answers whole when it is to stream, and streams when it is to answer whole, serves every
+// official client all the same.
+func TestContraryVendors(t *testing.T) {
+	t.Parallel()
+	for _, a := range agents {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			base := newMatrixGateway(t, upstream.NewContrary)
+			var jobs []job
+			for _, dialect := range upstream.Dialects {
+				jobs = append(jobs, slices.DeleteFunc(jobsOver(dialect), func(j job) bool { return upstream.StreamedOnly(j.Scene) })...)
+			}
+			for i, got := range a.run(t, base, jobs) {
+				if wrong := a.check(jobs[i], got); wrong != "" {
+					t.Errorf("%s, %s: %s", jobs[i].Model, kindOfCall(jobs[i].Stream), wrong)
+				}
+			}
+		})
+	}
+}
+
 // modelName names a provider's model for a scene, the same for client and provider.
 func modelName(dialect, scene string) string { return "over-" + dialect + "-" + scene }
 
 // newMatrixGateway runs a gateway with a provider of each dialect for each scene, so that what a
 // failing scene does to its connection stays there. It returns the gateway's URL.
-func newMatrixGateway(t *testing.T) string {
+func newMatrixGateway(t *testing.T, vendor func(testing.TB, string, string) *upstream.Vendor) string {
 	t.Helper()
 	binary := harness.Binary(t)
 	var config strings.Builder
 	fmt.Fprintf(&config, "client_keys: [%q]\nstore: \"memory:\"\nrelay: {patience: 1ms, max_wait: 1ms}\nproviders:\n", clientKey)
 	for _, dialect := range upstream.Dialects {
-		v := upstream.NewVendor(t, dialect, vendorKey)
+		v := vendor(t, dialect, vendorKey)
 		for _, scene := range upstream.Scenes {
 			fmt.Fprintf(&config, "  %s-%s: {dialect: %s, base_url: %q, models: [%s], connections: [{id: a, api_key: %s}]}\n",
 				dialect, scene, dialect, v.URL, modelName(dialect, scene), vendorKey)

@@ -49,6 +49,26 @@ var wires = map[string]wire{
 // in its dialect's header.
 func NewVendor(t testing.TB, dialect, key string) *Vendor {
 	t.Helper()
+	return newVendor(t, dialect, key, inBody, inPath)
+}
+
+// NewContrary starts a vendor that answers whole what is to be streamed, and streams what is to be whole.
+func NewContrary(t testing.TB, dialect, key string) *Vendor {
+	t.Helper()
+	not := func(which asked) asked {
+		return func(r *http.Request, body gjson.Result) (string, bool) {
+			model, stream := which(r, body)
+			return model, !stream
+		}
+	}
+	return newVendor(t, dialect, key, not(inBody), not(inPath))
+}
+
+// asked tells the model of a request, and whether its answer is to be streamed.
+type asked func(*http.Request, gjson.Result) (model string, stream bool)
+
+func newVendor(t testing.TB, dialect, key string, inBody, inPath asked) *Vendor {
+	t.Helper()
 	v, mux := wires[dialect], http.NewServeMux()
 	version := "/v1"
 	switch dialect {
@@ -100,7 +120,7 @@ func inPath(r *http.Request, _ gjson.Result) (model string, stream bool) {
 }
 
 // play answers requests of one dialect.
-func play(v wire, key string, given func(*http.Request) string, which func(*http.Request, gjson.Result) (string, bool)) http.HandlerFunc {
+func play(v wire, key string, given func(*http.Request) string, which asked) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		data, err := io.ReadAll(r.Body)
 		body := gjson.ParseBytes(data)

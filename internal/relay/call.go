@@ -70,6 +70,7 @@ type call struct {
 	// translated is what held and first are to a client of another dialect.
 	translated []byte
 	whole      *Buffer // an answer that is not streamed
+	isStream   bool    // whole is the client's stream
 
 	// The pump's. unsent says that events wait for a flush, and gone why the client did not take
 	// one. complete says that nothing more need come, winding that the watch knows.
@@ -179,6 +180,10 @@ func (c *call) read(length int64) resilience.Verdict {
 	case c.recovery != nil:
 		return c.reachSeam(body)
 	case c.x.Asked.Stream && (c.x.Asked.Operation != dialect.OpOther || isEvents(c.header)):
+		body, whole := c.answersWhole(body)
+		if whole {
+			return c.readWhole(body, -1)
+		}
 		return c.firstContent(body)
 	}
 	return c.readWhole(body, length)
@@ -306,8 +311,12 @@ func (c *call) readWhole(body io.Reader, length int64) resilience.Verdict {
 	if err != nil {
 		return c.judge(classify.PhaseBody, text, &classify.CutError{Err: err})
 	}
+	streamed := c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.header.Get("Content-Type"), text) == dialect.FormatSSE
+	if streamed && c.x.Asked.Operation == dialect.OpGenerate {
+		return c.gather(text)
+	}
 	a := c.speaks.Inspect(c.asked, text)
-	if a.Error || a.Malformed || a.Empty() || c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.header.Get("Content-Type"), text) == dialect.FormatSSE {
+	if a.Error || a.Malformed || a.Empty() || streamed {
 		c.readFault(text)
 		return c.judge(classify.PhaseBody, text, nil)
 	}

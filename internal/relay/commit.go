@@ -92,11 +92,15 @@ const largeAnswer = 64 << 10
 
 func (x *exchange) writeWhole(c *call) {
 	text := c.whole.B
-	x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(text))}
 	if len(text) > largeAnswer {
 		c.watch.write()
 	}
-	x.w.WriteHeader(c.status)
+	if c.isStream {
+		x.streamHead(c)
+	} else {
+		x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(text))}
+		x.w.WriteHeader(c.status)
+	}
 	if _, err := x.w.Write(text); err != nil {
 		x.clientGone(c, err)
 	}
@@ -128,11 +132,16 @@ func (x *exchange) pump(c *call) {
 }
 
 func (x *exchange) beginStream(c *call) {
+	x.streamHead(c)
+	c.streams()
+}
+
+// streamHead sends the head of a stream, unless that was done to keep the client waiting.
+func (x *exchange) streamHead(c *call) {
 	if !x.alive.stop() {
 		streamHeaders(x.w.Header())
 		x.w.WriteHeader(c.status)
 	}
-	c.streams()
 }
 
 // streams watches the call from its first content on.

@@ -139,6 +139,8 @@ func (c *call) speak() {
 // inClientsWords puts a whole answer into the client's dialect.
 func (c *call) inClientsWords() error {
 	switch {
+	case c.x.Asked.Stream && c.asked.Operation == dialect.OpGenerate:
+		return c.asStream()
 	case c.translation != nil:
 		out, err := c.translation.Answer(c.whole.B)
 		if err != nil {

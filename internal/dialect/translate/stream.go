@@ -85,8 +85,7 @@ func (s *Stream) write(dst []byte) []byte {
 	for i := range events {
 		e := &events[i]
 		if e.Kind == neutral.EventCall {
-			e.Custom = s.t.context.Request.Custom(e.Name)
-			e.Name = s.t.clientName(e.Name)
+			s.t.own(&e.Name, &e.Custom)
 		}
 		dst = s.writer.Write(dst, e)
 	}

@@ -170,21 +170,38 @@ func (t *Translation) Upstream() *dialect.Request { return t.upstream }
 // Answer returns a complete answer of the upstream in the client's dialect. The error means that
 // the body is not the answer that was asked for, although the upstream's dialect took it for one.
 func (t *Translation) Answer(body []byte) ([]byte, error) {
-	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
 	if t.embed != nil {
-		return t.embed.answer(body, t.context.Model)
+		return t.embed.answer(trim(body), t.context.Model)
 	}
-	a, ok := t.to.ReadAnswer(&t.context, body)
+	a, err := t.read(body)
+	if err != nil {
+		return nil, err
+	}
+	return t.from.WriteAnswer(&t.context, a), nil
+}
+
+func trim(body []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
+}
+
+// read reads a complete answer of the upstream, with the client's names of its tools.
+func (t *Translation) read(body []byte) (*neutral.Answer, error) {
+	a, ok := t.to.ReadAnswer(&t.context, trim(body))
 	if !ok {
 		return nil, fmt.Errorf("the answer is not one of the %s dialect", t.to.Name())
 	}
 	for i := range a.Parts {
 		if p := &a.Parts[i]; p.Kind == neutral.PartCall {
-			p.Call.Custom = t.context.Request.Custom(p.Call.Name)
-			p.Call.Name = t.clientName(p.Call.Name)
+			t.own(&p.Call.Name, &p.Call.Custom)
 		}
 	}
-	return t.from.WriteAnswer(&t.context, a), nil
+	return a, nil
+}
+
+// own gives a call of the upstream's answer the client's name of its tool.
+func (t *Translation) own(name *string, custom *bool) {
+	*custom = t.context.Request.Custom(*name)
+	*name = t.clientName(*name)
 }
 
 func (t *Translation) clientName(name string) string {
