@@ -179,16 +179,25 @@ func (f *flight) hedged(k resilience.Key) bool {
 	return slices.ContainsFunc(f.req.Records(), func(r failover.Record) bool { return r.Key == k && r.Outcome == failover.OutcomeHedgeLost })
 }
 
-// beside: two attempts at a time are for a provider that hangs, for a probe that does, or a hedge.
+// beside: two attempts at a time are for a hedge, or for where nothing is to be expected of the others any more.
 func (s *tried) beside(f *flight, ev failover.Event, a *failover.Attempt) {
 	switch {
 	case f.single:
 		f.n.w.broke("R10 what makes something lasting is sent once at a time", "request %d is with %d targets", f.number, len(f.running))
-	case a.Hedge, ev.Type == failover.Suspect:
-	case ev.Type == failover.Failed: // a companion takes the place of another one
+	case a.Hedge, f.hangs(a.ID):
 	default:
 		f.n.w.broke("R9 a second attempt has a reason", "request %d is with %d targets after %s", f.number, len(f.running), describe(ev))
 	}
+}
+
+// hangs reports whether all attempts but one have waited too long, each of them a probe or on a provider that hangs.
+func (f *flight) hangs(but int) bool {
+	for id, p := range f.running {
+		if id != but && !(p.waited && (p.asProbe || f.n.engine.Target(p.key).Suspected())) {
+			return false
+		}
+	}
+	return true
 }
 
 // hedging counts a plan's requests and hedges.
