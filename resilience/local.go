@@ -73,10 +73,10 @@ func (l *localOutage) hear(e *Engine, endpoint string, seq uint64, now instant) 
 }
 
 // note remembers what a dial failure has just changed.
-func (l *localOutage) note(endpoint string, t *Target, seq uint64, before [4]gate) {
-	run := l.runs[endpoint]
-	now := [4]gate{t.dom.breaker, t.conn.cool, t.cool, t.lock}
-	for i, id := range t.ids() {
+func (l *localOutage) note(t *Target, d *domain, seq uint64, before [4]gate) {
+	run := l.runs[d.endpoint]
+	now := [4]gate{d.breaker, t.conn.cool, t.cool, t.lock}
+	for i, id := range t.idsBelow(d) {
 		if now[i].touched != seq {
 			continue
 		}
@@ -119,8 +119,11 @@ func (l *localOutage) mark(e *Engine, endpoint string) {
 }
 
 // ids names the target's four gates, in decide's order.
-func (t *Target) ids() [4]RecordID {
-	return [4]RecordID{{LayerBreaker, t.dom.key}, {LayerConnection, t.conn.key}, {LayerConnection, t.key}, {LayerModel, t.key}}
+func (t *Target) ids() [4]RecordID { return t.idsBelow(t.dom) }
+
+// idsBelow is ids for an attempt that went to the failure domain d.
+func (t *Target) idsBelow(d *domain) [4]RecordID {
+	return [4]RecordID{{LayerBreaker, d.key}, {LayerConnection, t.conn.key}, {LayerConnection, t.key}, {LayerModel, t.key}}
 }
 
 // gateOf returns a gate by its identity and how to set it; nil where it has no cell.

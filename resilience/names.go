@@ -21,7 +21,7 @@ func (e *Engine) RecordSuccess(key Key) {
 	p := e.unpermitted(key)
 	e.mu.Lock()
 	defer e.unlock()
-	e.succeedLocked(e.resolve(p.t), p.begun, p.lease)
+	e.succeedLocked(p)
 }
 
 // unpermitted makes the permit of an attempt that had none: where an exclusion is due, it holds

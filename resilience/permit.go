@@ -152,7 +152,7 @@ func (p Permit) Success() {
 		if s&markContent == 0 {
 			p.t.succeed(p)
 		}
-		p.t.mend()
+		p.t.mend(p)
 		if p.lease != 0 {
 			p.t.engine.ended(p)
 		}

@@ -9,17 +9,18 @@ func (t *Target) succeed(p Permit) {
 	}
 	e.mu.Lock()
 	defer e.unlock()
-	e.succeedLocked(e.resolve(t), p.begun, p.lease)
+	e.succeedLocked(p)
 }
 
-func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
+func (e *Engine) succeedLocked(p Permit) {
 	seq := e.tick()
-	d, c := t.dom, t.conn
+	t, d, begun, lease := e.resolve(p.t), e.called(p), p.begun, p.lease
+	c := t.conn
 	now := e.now()
 	e.local.success(e, d.endpoint, seq)
 	guard, counts := e.share.heed(lease, now)
 	if !counts {
-		e.releaseLocked(t, lease)
+		e.releaseLocked(p)
 		return
 	}
 	end := e.share.evidence(guard)
@@ -48,7 +49,7 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 	if g := t.lock; !g.clean() {
 		e.setLock(t, g.success(begun, seq), cause)
 	}
-	e.releaseLocked(t, lease)
+	e.releaseLocked(p)
 	// A neighbour was answered: what failed meanwhile is the failing models' own trouble.
 	for _, m := range moved {
 		if m.key.Model == "" || !e.known(m.key) {
@@ -65,7 +66,7 @@ func (e *Engine) succeedLocked(t *Target, begun, lease uint64) {
 }
 
 // mend hears that an answer has ended well: only that refutes a run of answers that broke off.
-func (t *Target) mend() {
+func (t *Target) mend(p Permit) {
 	if (t.word.Load()|t.dom.word.Load())&bitEvidence == 0 {
 		return
 	}
@@ -73,8 +74,8 @@ func (t *Target) mend() {
 	e.mu.Lock()
 	defer e.unlock()
 	t = e.resolve(t)
-	if t.dom.breaker.broken > 0 {
-		e.setBreaker(t.dom, t.dom.breaker.mended(e.tick()), "success")
+	if d := e.called(p); d.breaker.broken > 0 {
+		e.setBreaker(d, d.breaker.mended(e.tick()), "success")
 	}
 	if t.cool.broken > 0 {
 		e.setCool(t, t.cool.mended(e.tick()), "success")
@@ -108,7 +109,7 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 	clock := e.opts.Now()
 	e.mu.Lock()
 	defer e.unlock()
-	t := e.resolve(p.t)
+	t, d := e.resolve(p.t), e.called(p)
 	if v.Scope >= ScopeModel && v.Scope <= ScopeProvider {
 		t.conn.lastError = &LastError{Kind: v.Kind, Rule: v.Rule, At: Timestamp{clock}}
 	}
@@ -121,25 +122,25 @@ func (e *Engine) fail(p Permit, v Verdict, after bool) {
 		v.Scope = bounded(v.Scope, t.key)
 		r := report{
 			key: t.key, kind: v.Kind, rule: v.Rule, hint: hint, certain: v.Certain, quarantine: v.Quarantine,
-			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: t.dom.sentInRun(), after: after,
+			base: v.Cooldown, constant: v.Constant, begun: p.begun, lease: p.lease, seq: e.tick(), sent: d.sentInRun(), after: after,
 			random: e.random(t.dom.policy),
 		}
 		if p.mode == desperate && !after {
 			r.lease = 0 // it decides nothing: to a gate that is shut it tells of what is known
 		}
 		if v.answered() {
-			e.local.success(e, t.dom.endpoint, r.seq) // whatever it said, the network is there
+			e.local.success(e, d.endpoint, r.seq) // whatever it said, the network is there
 		}
 		e.bus.clamped = clamped
-		e.hear(t, v, r, now)
+		e.hear(t, d, v, r, now)
 		e.bus.clamped = false
 	}
-	e.releaseLocked(t, p.lease)
+	e.releaseLocked(p)
 	e.share.forget(p.lease)
 }
 
-// hear applies law V11: which gate hears which verdict.
-func (e *Engine) hear(t *Target, v Verdict, r report, now instant) {
+// hear applies law V11: which gate hears which verdict. d is the failure domain that the attempt went to.
+func (e *Engine) hear(t *Target, d *domain, v Verdict, r report, now instant) {
 	switch r.kind {
 	case KindUnknown:
 		r.kind = KindServerError
@@ -159,9 +160,9 @@ func (e *Engine) hear(t *Target, v Verdict, r report, now instant) {
 		r.certain = r.certain || v.Quarantine // a model is locked, and that is certain
 		e.setLock(t, t.lock.lockoutFail(r, t.dom.policy, now), "failure")
 	case scope == ScopeProvider && r.kind.Transient():
-		e.hearTransient(t, v.Dial, r, now)
+		e.hearTransient(t, d, v.Dial, r, now)
 	case scope == ScopeProvider && r.kind == KindPermission:
-		e.setBreaker(t.dom, t.dom.breaker.breakerFail(r, t.dom.policy, now), "failure")
+		e.setBreaker(d, d.breaker.breakerFail(r, d.policy, now), "failure")
 	}
 }
 
@@ -176,8 +177,8 @@ func lasting(k Kind) bool {
 
 // hearTransient is a transient provider-scope failure: it counts for the breaker, or for the
 // model where contrast has shown that the run is the model's, and for the connection's cooldown.
-func (e *Engine) hearTransient(t *Target, dial bool, r report, now instant) {
-	d, p := t.dom, t.dom.policy
+func (e *Engine) hearTransient(t *Target, d *domain, dial bool, r report, now instant) {
+	p := t.dom.policy
 	before := [4]gate{d.breaker, t.conn.cool, t.cool, t.lock}
 	if dial && e.local.hear(e, d.endpoint, r.seq, now) {
 		return
@@ -199,7 +200,7 @@ func (e *Engine) hearTransient(t *Target, dial bool, r report, now instant) {
 		e.widen(t, r, now)
 	}
 	if dial {
-		e.local.note(d.endpoint, t, r.seq, before)
+		e.local.note(t, d, r.seq, before)
 	}
 }
 
@@ -226,11 +227,10 @@ func (e *Engine) widen(t *Target, r report, now instant) {
 func (e *Engine) release(p Permit, waited bool) {
 	e.mu.Lock()
 	defer e.unlock()
-	t := e.resolve(p.t)
-	if waited && t.dom.breaker.knows(p.lease) {
-		e.setBreaker(t.dom, t.dom.breaker.overtaken(p.lease, t.dom.policy, e.now()), "overtaken")
+	if d := e.called(p); waited && d.breaker.knows(p.lease) {
+		e.setBreaker(d, d.breaker.overtaken(p.lease, d.policy, e.now()), "overtaken")
 	}
-	e.releaseLocked(t, p.lease)
+	e.releaseLocked(p)
 	e.share.forget(p.lease)
 }
 
@@ -244,13 +244,15 @@ func (e *Engine) ended(p Permit) {
 	e.share.forget(p.lease)
 }
 
-func (e *Engine) releaseLocked(t *Target, lease uint64) {
+func (e *Engine) releaseLocked(p Permit) {
+	lease := p.lease
 	if lease == 0 {
 		return
 	}
 	e.share.settled(lease)
-	if t.dom.breaker.knows(lease) {
-		e.setBreaker(t.dom, t.dom.breaker.release(lease), "released")
+	t := e.resolve(p.t)
+	if d := e.called(p); d.breaker.knows(lease) {
+		e.setBreaker(d, d.breaker.release(lease), "released")
 	}
 	if t.conn.cool.knows(lease) {
 		e.setConn(t.conn, t.conn.cool.release(lease), "released")
@@ -268,9 +270,9 @@ func (e *Engine) waited(p Permit) {
 	clock := e.opts.Now()
 	e.mu.Lock()
 	defer e.unlock()
-	t := e.resolve(p.t)
-	r := report{key: t.key, kind: KindTimeout, rule: "suspicion", begun: p.begun, seq: e.tick()}
-	e.setBreaker(t.dom, t.dom.breaker.breakerWait(r, t.dom.policy, clock.Sub(e.start)), "suspicion")
+	d := e.called(p)
+	r := report{key: p.t.key, kind: KindTimeout, rule: "suspicion", begun: p.begun, seq: e.tick()}
+	e.setBreaker(d, d.breaker.breakerWait(r, d.policy, clock.Sub(e.start)), "suspicion")
 }
 
 // resolve returns the cell that stands for the target now. A target that no configuration names
@@ -280,4 +282,15 @@ func (e *Engine) resolve(t *Target) *Target {
 		return e.target(t.key)
 	}
 	return t
+}
+
+// called returns the failure domain that a permit's attempt went to. A reload may have given the connection an
+// address of its own meanwhile, or taken it away: what the attempt tells of a provider, and the slot that it holds
+// there, belong to the one that was called. One that is gone is heard by nobody.
+func (e *Engine) called(p Permit) *domain {
+	d := p.t.dom
+	if now := e.domains[d.key]; now != nil {
+		return now
+	}
+	return d
 }

@@ -9,6 +9,7 @@ import (
 
 // granted notes a permit in the moment that it was taken.
 func (n *node) granted(p *permit) {
+	p.placed()
 	p.begun, p.at = n.w.ord+1, n.w.mono
 	p.lease = n.w.mono + n.variant.policyOf(p.key).Breaker.ProbeLease
 	n.now.taken = append(n.now.taken, p)
@@ -147,8 +148,11 @@ func (n *node) carried(k resilience.Key) bool {
 		if p.settled || p.content || !p.asProbe || n.w.mono > p.lease {
 			continue
 		}
-		for _, id := range n.idsOf(p.key) {
-			if id == ids[0] || id == ids[1] || id == ids[2] || id == ids[3] {
+		if p.called.domain == ids[0].Key {
+			return true
+		}
+		for i, id := range n.idsOf(p.key) {
+			if i > 0 && id == ids[i] {
 				return true
 			}
 		}

@@ -23,7 +23,7 @@ func newCounts() counts {
 func (n *node) count(m *moment) {
 	for i := range m.reports {
 		r := &m.reports[i]
-		d := n.variant.domainOf(r.key)
+		d := r.called.domain
 		switch _, bad := r.bad(); {
 		case r.good():
 			n.counts.waits[d] = 0
@@ -52,7 +52,12 @@ func (n *node) count(m *moment) {
 			if b := c.before; b != nil && b.out && c.after.out && sameStart(b, c.after) {
 				c.after.proofs = b.proofs
 				for i := range m.reports {
-					if r := &m.reports[i]; r.good() && n.inDomain(c.id, r.key) && r.begun >= b.setOrd {
+					r := &m.reports[i]
+					if r.good() && r.hazy { // nobody saw which round it began in
+						c.after.proofs = c.after.Successes
+						break
+					}
+					if r.good() && n.inDomain(c.id, r.permit) && r.begun >= b.setOrd {
 						c.after.proofs++
 					}
 				}
@@ -64,7 +69,7 @@ func (n *node) count(m *moment) {
 // sent counts what a moment has sent.
 func (n *node) sent(m *moment) {
 	for _, p := range m.taken {
-		n.counts.sent[n.variant.domainOf(p.key)]++
+		n.counts.sent[p.called.domain]++
 	}
 }
 
@@ -107,7 +112,7 @@ func closesByThreshold(n *node, m *moment, c *change) string {
 		if sole, one := b.sole(); r.hazy || one && sole != r.key.Model {
 			return "" // a neighbour's success closes it at once
 		}
-		if r.good() && n.inDomain(c.id, r.key) && r.begun >= b.setOrd {
+		if r.good() && n.inDomain(c.id, r.permit) && r.begun >= b.setOrd {
 			proofs++
 		}
 	}

@@ -84,9 +84,11 @@ func (n *node) justForgotten(id resilience.RecordID, g *gate) bool {
 
 func same(a, b resilience.Key) bool { return a.Provider == b.Provider && a.Connection == b.Connection }
 
-// inDomain reports whether an attempt on a target tells of a gate's failure domain.
-func (n *node) inDomain(id resilience.RecordID, k resilience.Key) bool {
-	return n.variant.domainOf(id.Key) == n.variant.domainOf(k)
+// inDomain reports whether an attempt tells of a gate's failure domain, which is the one that it was sent to: of a
+// connection it tells wherever that is by now.
+func (n *node) inDomain(id resilience.RecordID, p *permit) bool {
+	d := n.variant.domainOf(id.Key)
+	return d == p.called.domain || id.Layer != resilience.LayerBreaker && d == n.variant.domainOf(p.key)
 }
 
 // below reports whether an attempt on a target passed by the gate.
@@ -133,7 +135,7 @@ func onlyWhatConcerns(n *node, m *moment, c *change) string {
 		if r.good() && c.id.Layer == resilience.LayerModel && n.blames(r.key, c.id.Key) {
 			return "" // also where a reload has moved the connection since
 		}
-		if !n.inDomain(c.id, r.key) {
+		if !n.inDomain(c.id, r.permit) {
 			continue
 		}
 		if r.good() || r.what == success {
@@ -182,7 +184,7 @@ func (n *node) refuted(m *moment, c *change) bool {
 	g := c.before
 	for i := range m.reports {
 		r := &m.reports[i]
-		if !r.good() && r.what != success || !n.inDomain(c.id, r.key) {
+		if !r.good() && r.what != success || !n.inDomain(c.id, r.permit) {
 			continue
 		}
 		if r.hazy {

@@ -11,21 +11,12 @@ import (
 type dials struct {
 	first int // ord
 	last  time.Duration
+	maybe bool // one of them may have been a recheck's, which is heard by nobody
 }
 
 // answers reports whether a failure can only have come as an answer.
 func answers(v resilience.Verdict) bool {
 	return v.Kind != resilience.KindNetwork && v.Kind != resilience.KindTimeout && v.Kind != resilience.KindCanceled && !v.Dial && v.Scope != resilience.ScopeLocal
-}
-
-// endpointOf is where a target is; one that is no longer configured is where it was.
-func (n *node) endpointOf(k resilience.Key) string {
-	for _, v := range n.w.setup.variants {
-		if !n.variant.has(k) && v.has(k) {
-			return v.endpointOf(k)
-		}
-	}
-	return n.variant.endpointOf(k)
 }
 
 const related = 5 * time.Second
@@ -39,7 +30,7 @@ func (n *node) localOutage(m *moment) {
 		v, bad := r.bad()
 		if r.good() || r.what == failure && (!r.recheck || r.after) && answers(r.v) {
 			n.answered, n.unsure = w.ord, r.maybe
-			delete(n.dials, n.endpointOf(r.key))
+			delete(n.dials, r.called.endpoint)
 			for _, g := range n.gates {
 				g.dial, g.dialFresh = nil, false
 			}
@@ -53,15 +44,15 @@ func (n *node) localOutage(m *moment) {
 		if !bad || !v.Dial || v.Scope != resilience.ScopeProvider || !v.Kind.Transient() {
 			continue
 		}
-		n.unsure = n.unsure || r.maybe || !n.variant.has(r.key) // nobody knows where a removed connection was
+		n.unsure = n.unsure || !n.variant.has(r.key) // nobody knows where a removed connection was
 
-		here := n.endpointOf(r.key)
+		here := r.called.endpoint
 		d := n.dials[here]
 		if d == nil {
 			d = &dials{first: w.ord}
 			n.dials[here] = d
 		}
-		d.last = w.mono
+		d.last, d.maybe = w.mono, d.maybe || r.maybe
 		if n.blind || m.hazy {
 			continue // what it did to the gates is not known
 		}
@@ -71,11 +62,18 @@ func (n *node) localOutage(m *moment) {
 		if m.localBefore || n.unsure {
 			continue
 		}
-		involved := []string{here}
+		involved, certain := []string{here}, !d.maybe
 		for at, o := range n.dials {
-			if at != here && w.mono-o.last <= related && min(d.first, o.first) > n.answered {
+			if at == here || w.mono-o.last > related {
+				continue
+			}
+			certain = certain && !o.maybe
+			if min(d.first, o.first) > n.answered {
 				involved = append(involved, at)
 			}
+		}
+		if !certain {
+			continue
 		}
 		if out := n.engine.LocalOutage(); out != (len(involved) > 1) {
 			w.broke("A10 two endpoints that cannot be dialled are our own network's", "dial failures at %v: local outage is %v", involved, out)

@@ -94,7 +94,8 @@ func (n *node) storeFailed(m *moment) {
 		}
 	}
 	for i := range m.reports {
-		n.outage.troubled[n.variant.domainOf(m.reports[i].key)] = true
+		r := &m.reports[i]
+		n.outage.troubled[r.called.domain], n.outage.troubled[n.variant.domainOf(r.key)] = true, true
 	}
 }
 

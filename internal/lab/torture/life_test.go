@@ -45,15 +45,24 @@ func (n *node) configured(number int) {
 		if !next.has(p.key) || next.domainOf(p.key) != n.variant.domainOf(p.key) {
 			p.hazy = true // it reports to gates that began anew
 		}
+		p.called.follow(next)
 	}
+	n.configure(number)
 	n.moved, n.unsure = true, true
-	n.number, n.variant = number, n.w.setup.variants[number]
 	for _, o := range n.w.nodes { // what nodes share they may all lose
 		for k := range o.operator {
 			if !n.variant.has(resilience.Key{Provider: k.Provider, Connection: k.Connection}) {
 				delete(o.operator, k)
 			}
 		}
+	}
+}
+
+// configure takes over a variant, and remembers where targets were that it may not have.
+func (n *node) configure(number int) {
+	n.number, n.variant = number, n.w.setup.variants[number]
+	for _, k := range n.variant.keys {
+		n.last[k] = n.variant
 	}
 }
 

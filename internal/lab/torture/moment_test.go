@@ -23,7 +23,8 @@ type moment struct {
 type permit struct {
 	n       *node
 	key     resilience.Key
-	begun   int // ord
+	called  *called // nil until it is placed
+	begun   int     // ord
 	at      time.Duration
 	lease   time.Duration // when its hold of a slot ends
 	asProbe bool          // it is a probe, a recheck or a last resort
@@ -38,6 +39,33 @@ type permit struct {
 	content, waited, settled bool
 	hazy                     bool // it began while nobody could see the gates
 	holds                    []hold
+}
+
+// called is whom an attempt was sent to: a reload may give its connection another address later.
+type called struct {
+	domain   resilience.Key // its failure domain
+	endpoint string         // where that is, or was when it was last configured
+}
+
+// placed notes whom the attempt is sent to: a connection that is no longer configured is where it was.
+func (p *permit) placed() {
+	if p.called != nil {
+		return
+	}
+	v := p.n.variant
+	if last := p.n.last[p.key]; last != nil && !v.has(p.key) {
+		v = last
+	}
+	p.called = &called{v.domainOf(p.key), v.endpointOf(p.key)}
+	p.called.follow(p.n.variant)
+}
+
+// follow is called when the configuration has changed: a failure domain keeps its name where its address is
+// another.
+func (c *called) follow(v *variant) {
+	if v.has(c.domain) && v.domainOf(c.domain) == c.domain {
+		c.endpoint = v.endpointOf(c.domain)
+	}
 }
 
 // hold is a slot of a gate that a probe holds.
@@ -105,6 +133,7 @@ func (n *node) heard(p *permit, what what, v resilience.Verdict) {
 	if p == nil || p.settled {
 		return
 	}
+	p.placed()
 	r := report{permit: p, what: what, v: v, after: p.content}
 	switch what {
 	case hasContent:

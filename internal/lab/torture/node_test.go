@@ -25,6 +25,7 @@ type node struct {
 	id      int
 	number  int // of the variant
 	variant *variant
+	last    map[resilience.Key]*variant // which variant was the last one to have a target that is gone
 	engine  *resilience.Engine
 	router  *route.Router
 	lobby   *failover.Lobby
@@ -76,8 +77,9 @@ func newNode(w *world, id int) *node {
 }
 
 // start begins a life.
-func (n *node) start(variant int) {
-	n.number, n.variant = variant, n.w.setup.variants[variant]
+func (n *node) start(number int) {
+	n.last = map[resilience.Key]*variant{}
+	n.configure(number)
 	n.life++
 	n.polling = -1
 	n.lobby = failover.NewLobby()
