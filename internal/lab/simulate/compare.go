@@ -162,6 +162,19 @@ func (r *Row) verdict() string {
 	return "worse"
 }
 
+// verdict says it of a row among the others: whoever answers fewer requests has less work, which is no merit, and the
+// other one no fault in having more.
+func (c *Comparison) verdict(r *Row) string {
+	answered, own := c.Rows[0].verdict(), r.verdict()
+	switch {
+	case answered == "worse" && own == "better":
+		return "lower, for fewer answers"
+	case answered == "better" && own == "worse":
+		return "higher, for more answers"
+	}
+	return own
+}
+
 // WriteText writes the comparison for a terminal.
 func (c *Comparison) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
@@ -176,7 +189,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		if r.Low != nil {
 			between = r.more(*r.Low) + " and " + r.more(*r.High)
 		}
-		fmt.Fprintf(out, "%-20s %12s %12s %12s   %-26s %s\n", r.Name, r.show(r.Mean[0]), r.show(r.Mean[1]), r.more(r.Difference), between, r.verdict())
+		fmt.Fprintf(out, "%-20s %12s %12s %12s   %-26s %s\n", r.Name, r.show(r.Mean[0]), r.show(r.Mean[1]), r.more(r.Difference), between, c.verdict(&r))
 	}
 	if len(c.Seeds) == 1 {
 		fmt.Fprint(out, "\nOne seed does not tell luck from a difference; add --seeds 5.\n")

@@ -34,6 +34,33 @@ func TestPaired(t *testing.T) {
 	}
 }
 
+// What is lower since less was done is not called better.
+func TestLessWorkIsNoMerit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		answered, cost [2]float64
+		want           string
+	}{
+		{[2]float64{100, 75}, [2]float64{40, 30}, "lower, for fewer answers"},
+		{[2]float64{75, 100}, [2]float64{30, 40}, "higher, for more answers"},
+		{[2]float64{100, 75}, [2]float64{30, 40}, "worse"},
+		{[2]float64{75, 100}, [2]float64{40, 30}, "better"},
+		{[2]float64{75, 75}, [2]float64{40, 30}, "better"},
+	} {
+		all := &Comparison{Rows: []Row{twice(c.answered, false), twice(c.cost, true)}}
+		if got := all.verdict(&all.Rows[1]); got != c.want {
+			t.Errorf("answered %v, cost %v: %s, want %s", c.answered, c.cost, got, c.want)
+		}
+	}
+}
+
+// twice is a row of two seeds with the same values.
+func twice(v [2]float64, less bool) Row {
+	r := Row{Less: less, Values: [2][]float64{{v[0], v[0]}, {v[1], v[1]}}}
+	r.sum()
+	return r
+}
+
 // Quantiles as tables have them.
 func TestStudent(t *testing.T) {
 	t.Parallel()
