@@ -55,6 +55,7 @@ type Transport struct {
 
 	mu        sync.Mutex
 	closed    bool
+	ended     chan struct{} // closed when nothing runs any more
 	exchanges map[*exchange]struct{}
 	running   sync.WaitGroup
 }
@@ -74,7 +75,7 @@ func New(ctx context.Context, o Options) (made *Transport, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	t := &Transport{exchanges: map[*exchange]struct{}{}}
+	t := &Transport{exchanges: map[*exchange]struct{}{}, ended: make(chan struct{})}
 	var engine atomic.Pointer[resilience.Engine]
 	t.keys = credential.New(log, func() {
 		if e := engine.Load(); e != nil {
@@ -148,31 +149,39 @@ func (t *Transport) Engine() *resilience.Engine { return t.engine }
 func (t *Transport) Runner() *failover.Runner { return t.runner }
 
 // Close waits for the requests that run, ends them when ctx does, and writes what the store has not
-// seen yet. Requests that come later fail with an error.
+// seen yet. Requests that come later fail with an error. Another call waits as well, until its own ctx
+// ends the requests; only the first says what went wrong.
 func (t *Transport) Close(ctx context.Context) error {
 	t.mu.Lock()
 	again := t.closed
 	t.closed = true
 	t.mu.Unlock()
 	if again {
+		_ = t.wait(ctx, t.ended)
 		return nil
 	}
+	defer close(t.ended)
 	t.gateway.Drain()
 	done := make(chan struct{})
 	go func() {
 		t.running.Wait()
 		close(done)
 	}()
-	var err error
-	select {
-	case <-done:
-	case <-ctx.Done():
-		err = fmt.Errorf("transport: requests are still running: %w", ctx.Err())
-		t.cut(relay.ErrShuttingDown)
-		<-done
-	}
+	err := t.wait(ctx, done)
 	t.keys.Stop()
 	t.gateway.Close()
 	t.runner.Close()
 	return errors.Join(err, t.engine.Stop(context.WithoutCancel(ctx)))
+}
+
+// wait waits for an end, and hastens it when the context ends before.
+func (t *Transport) wait(ctx context.Context, end <-chan struct{}) error {
+	select {
+	case <-end:
+		return nil
+	case <-ctx.Done():
+	}
+	t.cut(relay.ErrShuttingDown)
+	<-end
+	return fmt.Errorf("transport: requests are still running: %w", ctx.Err())
 }

@@ -183,6 +183,19 @@ func TestClose(t *testing.T) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
+		began, other := time.Now(), make(chan time.Duration)
+		go func() {
+			time.Sleep(time.Second)
+			if err := w.Close(t.Context()); err != nil {
+				t.Errorf("closing at the same time: %v", err)
+			}
+			other <- time.Since(began)
+		}()
+		defer func() {
+			if took := <-other; took < 10*time.Second {
+				t.Errorf("the other Close returned after %v, while a request was running", took)
+			}
+		}()
 		if err := w.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want that requests were still running", err)
 		}
