@@ -165,6 +165,8 @@ func (b *CircuitBreaker) succeed(begun, lease uint64) {
 	if b.d.breaker.clean() {
 		return
 	}
+	end := e.share.refutes()
+	defer end()
 	next, closed, _ := b.d.breaker.breakerSuccess("", begun, seq, b.d.policy)
 	e.setBreaker(b.d, next.release(lease), "success")
 	if closed {
@@ -210,6 +212,8 @@ func (b *CircuitBreaker) Reset() {
 	b.e.mu.Lock()
 	defer b.e.unlock()
 	if !b.d.breaker.clean() {
+		end := b.e.share.refutes()
+		defer end()
 		b.e.setBreaker(b.d, b.d.breaker.cleared(b.e.tick()), "reset")
 	}
 }

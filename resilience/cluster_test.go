@@ -152,40 +152,6 @@ func TestK1DeadlinesAreAbsolute(t *testing.T) {
 	})
 }
 
-// A node that may not believe so long a hint rechecks early; what it believes shortens nobody's exclusion (law A5). Its
-// recheck's success ends it for all.
-func TestK1AShorterPolicyBindsItsNodeAlone(t *testing.T) {
-	t.Parallel()
-	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
-		if err := f.all[1].Configure(resilience.Config{Policy: resilience.Policy{
-			Hints: resilience.HintPolicy{Max: 5 * time.Second}, Recheck: resilience.RecheckPolicy{After: 10 * time.Second},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 10 * time.Minute})
-		began := time.Now()
-		time.Sleep(time.Minute)
-		p, err := f.all[1].Target(key).Acquire()
-		for range 10 {
-			if err == nil {
-				break
-			}
-			time.Sleep(soon) // the lease is asked for
-			p, err = f.all[1].Target(key).Acquire()
-		}
-		if err != nil || !p.Recheck() {
-			t.Fatalf("no recheck: %v", err)
-		}
-		time.Sleep(soon)
-		if x, _ := f.Target(key).Check(); x.RetryAfter < 9*time.Minute-time.Since(began) {
-			t.Errorf("the other node waits %v", x.RetryAfter)
-		}
-		p.Success()
-		time.Sleep(soon)
-		f.out(false)
-	})
-}
-
 // probe waits until a node's requests have got the lease, and takes the permit.
 func (f *fleet) probe(i int) resilience.Permit {
 	f.t.Helper()

@@ -128,7 +128,9 @@ func (e *Engine) adopt(key Key, pc Connection) {
 	if c.credential != "" && pc.Credential != c.credential {
 		c.credentialAt = e.tick()
 		if c.cool.ofCredential() {
+			end := e.share.refutes()
 			e.setConn(c, c.cool.cleared(c.credentialAt), "credential changed")
+			end()
 		}
 	}
 	c.credential = pc.Credential

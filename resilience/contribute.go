@@ -121,8 +121,8 @@ func (e *Engine) absorbAll() {
 	}
 }
 
-// absorb takes the gate's present state into its view: as a fact where it only adds to what
-// stands, else as a clearing and what is left after it.
+// absorb takes the gate's present state into its view: as a clearing and what is left after it where
+// what stood is refuted or has ended everywhere, else as a fact beside what stands.
 func (e *Engine) absorb(id RecordID, t transition) {
 	s := e.share
 	delete(s.changed, id)
@@ -148,18 +148,27 @@ func (e *Engine) absorb(id RecordID, t transition) {
 	case !ok && x.clock.UnixMilli()+1000 >= v.KeepMs:
 		delete(s.views, id) // it has ended by itself, everywhere
 		return
+	case !ok && !t.refuted && id.Layer != LayerOperator:
+		return // forgotten by this node's policy; others may have to heed it for longer
 	case !ok:
 		v = v.Join(View{Cleared: cleared, KeepMs: v.KeepMs})
 	default:
 		f := weigh(r, d, at)
-		if stands && adds(&r, d, old) {
+		switch {
+		case stands && adds(&r, d, old):
 			f = weigh(r, d, at)
-		} else if len(v.Facts) > 0 {
+		case stands && !t.refuted && id.Layer != LayerOperator && lasts(old, x): // elsewhere, by other policies
+		case len(v.Facts) > 0:
 			v = v.Join(View{Cleared: cleared})
 		}
 		v = v.Join(View{KeepMs: keep, Facts: []Fact{f}})
 	}
 	s.tell(id, v, t.token)
+}
+
+// lasts reports whether an exclusion has not ended yet.
+func lasts(r Record, x edge) bool {
+	return r.SinceMs != 0 && (r.UntilMs == 0 || r.UntilMs > x.clock.UnixMilli()+sameWithin)
 }
 
 const (

@@ -70,8 +70,9 @@ func (e *Engine) hearReset(key Key, at Stamp) {
 	s := e.share
 	e.absorbAll()
 	seq := e.tick()
-	end := s.proving(s.instantOf(at), nil)
-	defer end()
+	proven, refuted := s.proving(s.instantOf(at), nil), s.refutes()
+	defer proven()
+	defer refuted()
 	each := func(id RecordID) {
 		if g, set := e.gateOf(id); key.Contains(id.Key) && set != nil && !g.clean() && s.views[id].latest() <= at {
 			set(g.cleared(seq), "reset")

@@ -59,7 +59,16 @@ func (l *localOutage) hear(e *Engine, endpoint string, seq uint64, now instant) 
 		return false
 	}
 	l.active.Store(true)
-	for _, r := range append(involved, run) {
+	l.undo(e, append(involved, run))
+	e.emit(Event{Type: EventLocalOutage, Cause: "dial failures at unrelated endpoints"})
+	return true
+}
+
+// undo takes back what runs of dial failures have done.
+func (l *localOutage) undo(e *Engine, runs []*dialRun) {
+	end := e.share.refutes()
+	defer end()
+	for _, r := range runs {
 		for _, u := range r.undo {
 			if g, set := e.gateOf(u.id); set != nil && g.touched == u.after {
 				u.before.leases = nil
@@ -68,8 +77,6 @@ func (l *localOutage) hear(e *Engine, endpoint string, seq uint64, now instant) 
 		}
 		r.undo = nil
 	}
-	e.emit(Event{Type: EventLocalOutage, Cause: "dial failures at unrelated endpoints"})
-	return true
 }
 
 // note remembers what a dial failure has just changed.

@@ -120,8 +120,9 @@ func (e *Engine) Reset(key Key, includeOperator bool) ResetCount {
 	seq, now := e.tick(), e.now()
 	if e.share != nil {
 		e.dirty(RecordID{LayerNone, key})
-		end := e.share.proving(now, nil)
-		defer end()
+		proven, refuted := e.share.proving(now, nil), e.share.refutes()
+		defer proven()
+		defer refuted()
 	}
 	var n ResetCount
 	for k, d := range e.domains {

@@ -181,17 +181,29 @@ func merged(own, stored gate) gate {
 }
 
 // longest is the longest that the stored exclusion may last from now on: never more than its kind
-// allows, nor than it was set for. A jump of the wall clock cannot make it longer.
+// allows, nor than it was set for. A jump of the wall clock cannot make it longer. A graver cause than
+// the one that set it may have been learned since, so that what milder kinds allow counts too.
 func longest(p *Policy, r Record, base time.Duration) time.Duration {
-	k := r.Kind
-	hint := p.Hints.of(k)
-	limit := max(hint, time.Duration(float64(max(p.Cooldown.Max, p.Cooldown.CooldownByKind[k], base))*(1+p.Cooldown.Jitter)))
+	hint := max(p.Hints.Max, p.Hints.of(r.Kind))
+	if d := lengthOf(r, hint); d < hint {
+		return d
+	}
+	gravity := r.Kind.gravity()
+	own := func(byKind map[Kind]time.Duration) (most time.Duration) {
+		for k, d := range byKind {
+			if k.gravity() <= gravity {
+				most = max(most, d)
+			}
+		}
+		return most
+	}
+	limit := max(hint, time.Duration(float64(max(p.Cooldown.Max, own(p.Cooldown.CooldownByKind), base))*(1+p.Cooldown.Jitter)))
 	switch r.Layer {
 	case LayerBreaker:
-		d := max(p.Breaker.ResetTimeout, p.Breaker.CooldownByKind[k])
+		d := max(p.Breaker.ResetTimeout, own(p.Breaker.CooldownByKind))
 		limit = max(hint, time.Duration(float64(d)*p.Breaker.MaxBackoffMultiplier))
 	case LayerModel:
-		limit = max(limit, p.Lockout.MaxLockout, p.Lockout.CooldownByKind[k], base)
+		limit = max(limit, p.Lockout.MaxLockout, own(p.Lockout.CooldownByKind), base)
 	}
 	return lengthOf(r, limit)
 }

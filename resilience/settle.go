@@ -15,7 +15,6 @@ func (t *Target) succeed(p Permit) {
 func (e *Engine) succeedLocked(p Permit) {
 	seq := e.tick()
 	t, d, begun, lease := e.resolve(p.t), e.called(p), p.begun, p.lease
-	c := t.conn
 	now := e.now()
 	e.local.success(e, d.endpoint, seq)
 	guard, counts := e.share.heed(lease, now)
@@ -30,25 +29,8 @@ func (e *Engine) succeedLocked(p Permit) {
 		cause = "probe_success"
 	}
 
-	var moved []evidence
 	failed := d.breaker.lastFailure
-	if !d.breaker.clean() {
-		next, closed, evidence := d.breaker.breakerSuccess(t.key.Model, begun, seq, d.policy)
-		e.setBreaker(d, next, cause)
-		moved = evidence
-		if closed {
-			e.clearTransient(d, seq, moved)
-		}
-	}
-	if g := c.cool; !g.clean() {
-		e.setConn(c, g.success(begun, seq), cause)
-	}
-	if g := t.cool; !g.clean() {
-		e.setCool(t, g.success(begun, seq), cause)
-	}
-	if g := t.lock; !g.clean() {
-		e.setLock(t, g.success(begun, seq), cause)
-	}
+	moved := e.refute(t, d, begun, seq, cause)
 	e.releaseLocked(p)
 	// A neighbour was answered: what failed meanwhile is the failing models' own trouble.
 	for _, m := range moved {
@@ -65,6 +47,31 @@ func (e *Engine) succeedLocked(p Permit) {
 	}
 }
 
+// refute ends what a success is evidence against, and returns the evidence that turned out to belong
+// to other models.
+func (e *Engine) refute(t *Target, d *domain, begun, seq uint64, cause string) (moved []evidence) {
+	end := e.share.refutes()
+	defer end()
+	if !d.breaker.clean() {
+		next, closed, others := d.breaker.breakerSuccess(t.key.Model, begun, seq, d.policy)
+		e.setBreaker(d, next, cause)
+		moved = others
+		if closed {
+			e.clearTransient(d, seq, moved)
+		}
+	}
+	if c, g := t.conn, t.conn.cool; !g.clean() {
+		e.setConn(c, g.success(begun, seq), cause)
+	}
+	if g := t.cool; !g.clean() {
+		e.setCool(t, g.success(begun, seq), cause)
+	}
+	if g := t.lock; !g.clean() {
+		e.setLock(t, g.success(begun, seq), cause)
+	}
+	return moved
+}
+
 // mend hears that an answer has ended well: only that refutes a run of answers that broke off.
 func (t *Target) mend(p Permit) {
 	if (t.word.Load()|t.dom.word.Load())&bitEvidence == 0 {
@@ -73,6 +80,8 @@ func (t *Target) mend(p Permit) {
 	e := t.engine
 	e.mu.Lock()
 	defer e.unlock()
+	end := e.share.refutes()
+	defer end()
 	t = e.resolve(t)
 	if d := e.called(p); d.breaker.broken > 0 {
 		e.setBreaker(d, d.breaker.mended(e.tick()), "success")

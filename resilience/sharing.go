@@ -47,6 +47,7 @@ type sharing struct {
 
 	// What the transitions that are made just now are evidence of.
 	installing bool
+	refuting   bool // they end what stands; others only add to it
 	provenAt   instant
 	tokens     map[RecordID]int64
 
@@ -71,6 +72,7 @@ type sharing struct {
 // transition is a change of a gate that its view does not have yet.
 type transition struct {
 	at       instant
+	refuted  bool    // by evidence or a person's word, as opposed to the passing of time and failures
 	provenAt instant // facts up to then are refuted by it
 	token    int64
 }
@@ -105,6 +107,7 @@ func (s *sharing) note(id RecordID, now instant) {
 		t.provenAt = longAgo
 	}
 	t.at, t.provenAt, t.token = now, max(t.provenAt, s.provenAt), max(t.token, s.tokens[id])
+	t.refuted = t.refuted || s.refuting
 	s.changed[id] = t
 	kick(s.sendNow)
 }
@@ -117,6 +120,17 @@ func (s *sharing) proving(at instant, tokens map[RecordID]int64) (end func()) {
 	}
 	s.provenAt, s.tokens = at, tokens
 	return func() { s.provenAt, s.tokens = longAgo, nil }
+}
+
+// refutes makes the transitions until the returned function is called end what stands, on all nodes.
+// Time ends a gate on each node by its own policy, and a failure shortens nothing (law A5).
+func (s *sharing) refutes() (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	was := s.refuting
+	s.refuting = true
+	return func() { s.refuting = was }
 }
 
 // edge converts between instants and the store's clock.

@@ -29,6 +29,16 @@ func capOf(p resilience.Policy, layer resilience.Layer, k resilience.Kind, base 
 	return max(hint, time.Duration(ladder*(1+p.Cooldown.Jitter)))
 }
 
+// storedCap is the longest that a stored exclusion may last: a graver cause may have been learned since it was set.
+func storedCap(p resilience.Policy, g *gate) (longest time.Duration) {
+	for _, k := range resilience.Kinds() {
+		if gravity[k] <= gravity[g.Kind] {
+			longest = max(longest, capOf(p, g.Layer, k, time.Duration(g.BaseMs)*time.Millisecond))
+		}
+	}
+	return longest
+}
+
 func withinCap(n *node, m *moment, c *change) string {
 	a := c.after
 	if a == nil || !a.out || a.Quarantined {

@@ -213,7 +213,7 @@ func (n *node) asStored(m *moment, k resilience.Key, x resilience.Exclusion, out
 }
 
 // restored is what a new life should know: what was stored, each exclusion no longer than it was set for
-// and no longer than its kind allows, whatever the wall clock says.
+// and no longer than is allowed to the kinds that can have set it, whatever the wall clock says.
 func (n *node) restored() {
 	w := n.w
 	n.credentialed = map[resilience.Key]int{}
@@ -239,7 +239,7 @@ func (n *node) restored() {
 		}
 		g := w.read(r)
 		if g.out && !g.Quarantined {
-			g.until = min(g.until, w.mono+g.until-g.since, w.mono+capOf(n.policy(id), id.Layer, g.Kind, time.Duration(g.BaseMs)*time.Millisecond))
+			g.until = min(g.until, w.mono+g.until-g.since, w.mono+storedCap(n.policy(id), g))
 		}
 		g.since, g.last, g.rechecked = min(g.since, w.mono), min(g.last, w.mono), min(g.rechecked, w.mono)
 		g.early = min(g.early, max(g.until, w.mono))
