@@ -60,7 +60,8 @@ func (e *Engine) refute(t *Target, d *domain, begun, seq uint64, cause string) (
 			e.clearTransient(d, seq, moved)
 		}
 	}
-	if c, g := t.conn, t.conn.cool; !g.clean() {
+	c := t.conn
+	if g := c.cool; !g.clean() {
 		e.setConn(c, g.success(begun, seq), cause)
 	}
 	if g := t.cool; !g.clean() {
