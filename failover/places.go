@@ -58,6 +58,9 @@ func (p *Places) Most() int { return int(p.limit.Load()) }
 // Waiting returns how many requests wait in line here.
 func (p *Places) Waiting() int { return int(p.waiting.Load()) }
 
+// Free reports whether one who comes now would have a place at once.
+func (p *Places) Free() bool { return !p.busy() }
+
 // busy reports whether a newcomer would have to wait.
 func (p *Places) busy() bool {
 	if p == nil {

@@ -75,12 +75,8 @@ func (r *Request) wait(now time.Time) Action {
 	if limited || s.busy {
 		return r.waitForRoom(s, left, now)
 	}
-	for i := range r.state {
-		if x := &r.state[i]; !x.tried && !x.unfit && !r.unsuited(i) {
-			if a := r.dispatch(i, now, alone); a != nil {
-				return Action{Type: Dispatch, Attempt: a}
-			}
-		}
+	if a := r.recheck(now); a != nil {
+		return Action{Type: Dispatch, Attempt: a}
 	}
 	if s.found && left > 0 && s.soonest <= left {
 		r.pausing, r.pauseFrom = inRoom, now
@@ -90,6 +86,26 @@ func (r *Request) wait(now time.Time) Action {
 		return Action{Type: Dispatch, Attempt: a}
 	}
 	return r.giveUp(CauseExhausted)
+}
+
+// recheck asks one that a long exclusion keeps out, since the request has no other target (law V10): first one of
+// which it is not known that its upstream has nothing left.
+func (r *Request) recheck(now time.Time) *Attempt {
+	for _, spent := range []bool{false, true} {
+		for i := range r.state {
+			x := &r.state[i]
+			if x.tried || x.unfit || r.unsuited(i) {
+				continue
+			}
+			if _, held := r.held(i, now); held != spent {
+				continue
+			}
+			if a := r.dispatch(i, now, alone); a != nil {
+				return a
+			}
+		}
+	}
+	return nil
 }
 
 func (r *Request) pause(why pauseKind, until, now time.Time) Action {

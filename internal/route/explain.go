@@ -87,16 +87,30 @@ func Explain(r *Route, q Question, now time.Time) ([]Candidate, Affinity) {
 	}) {
 		return out, NoSession
 	}
+	if at, c := rechecked(r, &q, places, now); at >= 0 {
+		out[at] = c
+	}
+	return out, NoSession
+}
+
+// rechecked returns which of the places a request without any other target would look after, -1 for none: first one
+// of which it is not known that its upstream has nothing left.
+func rechecked(r *Route, q *Question, places []int, now time.Time) (int, Candidate) {
+	spent, last := -1, Candidate{}
 	for at, i := range places {
 		if q.unfit(i) != "" {
 			continue
 		}
-		if c := describe(&r.Plan.Targets[i], &q.Ask, true, now); c.Eligible {
-			out[at] = c
-			break
+		c := describe(&r.Plan.Targets[i], &q.Ask, true, now)
+		switch {
+		case c.Eligible:
+			return at, c
+		case spent < 0 && c.Layer != nil && *c.Layer == resilience.LayerHeadroom && r.Plan.Targets[i].Places.Free():
+			spent, last = at, Candidate{Provider: c.Provider, Connection: c.Connection, Model: c.Model, Eligible: true,
+				Reason: "it is out and has too little left, but as the only target it would be looked at again"}
 		}
 	}
-	return out, NoSession
+	return spent, last
 }
 
 // arrange puts the targets that would not be tried among those that would, each where it would be if

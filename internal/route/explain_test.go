@@ -184,3 +184,68 @@ combos:
 		t.Errorf("the next request does %v, want it to wait for the place", a.Type)
 	}
 }
+
+// spent is the meter of an upstream that has nothing left for an hour.
+type spent struct{}
+
+func (spent) Hold(_ *failover.Ask, now time.Time) (failover.Hold, bool) {
+	return failover.Hold{Until: now.Add(time.Hour)}, true
+}
+func (spent) Reason(*failover.Ask, time.Time) string { return "nothing is left" }
+func (spent) Reserve(*failover.Ask, time.Time) failover.Reservation {
+	return spent{}
+}
+func (spent) Done(resilience.Verdict, time.Time) {}
+
+// A request without any other target looks after a connection whose upstream may have something left before one of
+// which it is known that it has not, and the explanation says so.
+func TestExplainRechecksWhoHasSomethingLeft(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spent []int
+		busy  bool // a place is lacking on the first
+		want  string
+	}{
+		"the first of two":             {want: "k1"},
+		"the first has nothing left":   {spent: []int{0}, want: "k2"},
+		"neither has":                  {spent: []int{0, 1}, want: "k1"},
+		"neither, and one has no room": {spent: []int{0, 1}, busy: true, want: "k2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, e, clock := newClockRouter(t, t, `
+providers:
+  p:
+    base_url: https://p.example/v1
+    connections:
+      - {id: k1, api_key: "secret-number-1", max_concurrent: 1}
+      - {id: k2, api_key: "secret-number-2"}
+combos:
+  all: {targets: [p/m]}
+`)
+			route, err := r.Resolve(catalog.OpenAI, "all")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.busy {
+				failover.NewRequest(route.Plan, route.Picker(Asked{}), false).Step(failover.Event{Type: failover.Begin}, clock.now)
+			}
+			for i := range route.Plan.Targets {
+				e.RecordFailure(route.Plan.Targets[i].Key(), resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindQuotaExhausted, RetryAfter: time.Hour})
+			}
+			for _, i := range c.spent {
+				route.Plan.Targets[i].Meter = spent{}
+			}
+			clock.now = clock.now.Add(61 * time.Second)
+			for _, x := range explain(route, clock.now) {
+				if x.Eligible != (x.Connection == c.want) {
+					t.Errorf("%s: eligible is %v (%s)", x.Connection, x.Eligible, x.Reason)
+				}
+			}
+			a := failover.NewRequest(route.Plan, route.Picker(Asked{}), false).Step(failover.Event{Type: failover.Begin}, clock.now)
+			if a.Type != failover.Dispatch || a.Attempt.Target.Key().Connection != c.want {
+				t.Errorf("a request does %+v, want it to go to %s", a, c.want)
+			}
+		})
+	}
+}
