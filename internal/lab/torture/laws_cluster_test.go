@@ -29,6 +29,9 @@ func (n *node) oneProbeOfAll(p *permit) {
 			if q.key != p.key || q.settled || q.content || !q.asProbe || q.resort || n.w.mono >= q.lease || q.at < max(o.joinedAt, n.joinedAt) {
 				continue
 			}
+			if q.called.domain != p.called.domain {
+				continue // the nodes' configurations have it at different addresses, each with a breaker of its own
+			}
 			if n.w.refuted[account1(q.key)] > q.begun || n.w.failed[q.key.Provider] > q.begun {
 				continue // it is a probe of another exclusion
 			}

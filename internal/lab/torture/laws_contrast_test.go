@@ -20,13 +20,14 @@ func (n *node) owns(breaker *gate, model string) bool {
 	return false
 }
 
-// coolingModels lists the models of a connection that its transient cooldown excludes one by one.
-func (n *node) coolingModels(m *moment, k resilience.Key) (all []resilience.RecordID) {
+// coolingModels lists the models of a connection that its transient cooldown excludes one by one, and perhaps also
+// those that would be forgotten by now, were there no probe in flight that may keep them.
+func (n *node) coolingModels(m *moment, k resilience.Key, kept bool) (all []resilience.RecordID) {
 	breaker := n.current(m, n.idsOf(k)[0])
 	for _, x := range n.variant.keys {
 		id := resilience.RecordID{Layer: resilience.LayerConnection, Key: x}
 		g := n.current(m, id)
-		if same(x, k) && g != nil && g.out && !n.forgotten(id, g) && !n.owns(breaker, x.Model) {
+		if same(x, k) && g != nil && g.out && (!n.forgotten(id, g) || kept && n.carried(x)) && !n.owns(breaker, x.Model) {
 			all = append(all, id)
 		}
 	}
@@ -39,7 +40,7 @@ func narrowFirst(n *node, m *moment, c *change) string {
 	if !bad || c.id.Layer != resilience.LayerConnection || c.id.Key.Model != "" || r.key.Model == "" || v.Scope != resilience.ScopeProvider || !v.Kind.Transient() {
 		return ""
 	}
-	if a := c.after; a == nil || !a.out || alike(c.before, a) || n.byHand(m, c) || len(n.coolingModels(m, c.id.Key)) > 1 {
+	if a := c.after; a == nil || !a.out || alike(c.before, a) || n.byHand(m, c) || len(n.coolingModels(m, c.id.Key, true)) > 1 {
 		return ""
 	}
 	return "only one model of it has failed"
@@ -56,7 +57,7 @@ func secondModelWidens(n *node, m *moment, r *report) string {
 	if own == nil || !own.out || n.owns(n.gates[ids[0]], r.key.Model) {
 		return ""
 	}
-	cooling := n.coolingModels(m, r.key)
+	cooling := n.coolingModels(m, r.key, false)
 	g := n.current(m, ids[1])
 	for _, id := range cooling {
 		if x := n.current(m, id); len(cooling) > 1 && (g == nil || !g.out || g.transient() && g.until < x.until-slack) {

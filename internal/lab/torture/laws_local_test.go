@@ -11,7 +11,7 @@ import (
 type dials struct {
 	first int // ord
 	last  time.Duration
-	maybe bool // one of them may have been a recheck's, which is heard by nobody
+	maybe bool // one of them, or an answer since, may have been a recheck's, which is heard by nobody
 }
 
 // answers reports whether a failure can only have come as an answer.
@@ -30,7 +30,11 @@ func (n *node) localOutage(m *moment) {
 		v, bad := r.bad()
 		if r.good() || r.what == failure && (!r.recheck || r.after) && answers(r.v) {
 			n.answered, n.unsure = w.ord, r.maybe
-			delete(n.dials, r.called.endpoint)
+			if d := n.dials[r.called.endpoint]; r.maybe && d != nil {
+				d.maybe = true // its run may go on
+			} else {
+				delete(n.dials, r.called.endpoint)
+			}
 			for _, g := range n.gates {
 				g.dial, g.dialFresh = nil, false
 			}

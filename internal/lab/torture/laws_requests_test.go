@@ -190,10 +190,11 @@ func (s *tried) beside(f *flight, ev failover.Event, a *failover.Attempt) {
 	}
 }
 
-// hangs reports whether all attempts but one have waited too long, each of them a probe or on a provider that hangs.
+// hangs reports whether all attempts but one have waited too long, each of them a probe or on a provider that hangs. Of one
+// whose connection a reload has moved or removed nobody knows.
 func (f *flight) hangs(but int) bool {
 	for id, p := range f.running {
-		if id != but && !(p.waited && (p.asProbe || f.n.engine.Target(p.key).Suspected())) {
+		if id != but && !p.hazy && !(p.waited && (p.asProbe || f.n.engine.Target(p.key).Suspected())) {
 			return false
 		}
 	}

@@ -107,7 +107,11 @@ func (n *node) roomHasWalls() {
 func (n *node) nobodyWaitsTooLong() {
 	for _, f := range n.flights {
 		s := f.waiting
-		if s == nil || n.w.mono <= s.since+s.budget+slack {
+		if s == nil {
+			continue
+		}
+		n.lookAtTheGone(f)
+		if n.w.mono <= s.since+s.budget+slack {
 			continue
 		}
 		opened := false
@@ -118,6 +122,19 @@ func (n *node) nobodyWaitsTooLong() {
 		}
 		if !opened {
 			n.w.broke("R3 nobody waits longer than it may", "request %d has waited since %v, for at most %v", f.number, s.since, s.budget)
+		}
+	}
+}
+
+// lookAtTheGone notes which of a request's targets are open that are no longer configured: its plan has them yet.
+func (n *node) lookAtTheGone(f *flight) {
+	for i := range f.route.Plan.Targets {
+		t := &f.route.Plan.Targets[i]
+		if n.variant.has(t.Key()) {
+			continue
+		}
+		if _, out := t.Check(); !out {
+			n.open[t.Key()] = n.w.mono
 		}
 	}
 }
