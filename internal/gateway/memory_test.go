@@ -144,3 +144,65 @@ combos:
 		})
 	}
 }
+
+// TestFailingTargetsShareOneQuestion holds long requests at their last target, after ten that have failed, and counts
+// what they keep: one copy of each, whatever was tried, and one in the dialect of the targets where that is another.
+func TestFailingTargetsShareOneQuestion(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector's own memory is in the numbers")
+	}
+	const requests, targets, size = 10, 10, 10 << 20
+	text := strings.Repeat("all work and no play ", size/21)
+	for _, c := range []struct {
+		name, dialect string
+		copies        float64
+	}{
+		{"passed through", "openai", 1.1},
+		{"translated", "anthropic", 2.2}, // as it came, and as it is sent
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var here sync.WaitGroup
+			here.Add(requests)
+			refuses := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				w.WriteHeader(http.StatusInternalServerError)
+			})
+			last := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				here.Done()
+				<-r.Context().Done()
+			})
+			var conf strings.Builder
+			conf.WriteString("store: \"memory:\"\nrelay: {max_attempts: 20}\nproviders:\n")
+			provider := "  %s: {dialect: %s, base_url: \"$%s\", connections: [{id: k1, api_key: x}], models: [m], resilience: {breaker: {failure_threshold: 1000}, cooldown: {transient_after: 1000}}}\n"
+			var names []string
+			for i := range targets {
+				name := fmt.Sprintf("p%d", i)
+				names = append(names, name+"/m")
+				fmt.Fprintf(&conf, provider, name, c.dialect, "b")
+			}
+			fmt.Fprintf(&conf, provider+"combos:\n  c: {targets: [%s, u/m]}\n", "u", c.dialect, "u", strings.Join(names, ", "))
+			w := gatewaytest.Start(t, gatewaytest.Setup{Handlers: map[string]http.Handler{"u": last, "b": refuses}, Sockets: true, Config: conf.String()})
+			before := inUse()
+			body := `{"model":"c","max_tokens":9,"messages":[{"role":"user","content":"` + text + `"}]}`
+			for range requests {
+				conn, err := net.Dial("tcp", strings.TrimPrefix(w.URL, "http://"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				conn.SetDeadline(time.Now().Add(patience))
+				fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
+				if _, err := io.WriteString(conn, body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			here.Wait()
+			copies := float64(inUse()-before-int64(len(body))) / requests / size
+			t.Logf("each request is kept %.2f times", copies)
+			if copies > c.copies {
+				t.Errorf("a request is kept %.2f times over while %d targets fail, want at most %.1f", copies, targets, c.copies)
+			}
+		})
+	}
+}

@@ -116,6 +116,7 @@ func (s *Source) For(to dialect.Dialect, o Options) (*Translation, error) {
 	if err != nil {
 		return nil, inWordsOf(t.from, err)
 	}
+	t.context.Request = request.Asked() // the conversation is in what goes out, and is not kept twice
 	t.upstream = &dialect.Request{Operation: s.asked.Operation, Path: t.out.Path, Body: t.out.Body, Model: o.Model,
 		Stream: s.asked.Stream, IncludeUsage: true}
 	return t, nil
@@ -124,10 +125,10 @@ func (s *Source) For(to dialect.Dialect, o Options) (*Translation, error) {
 // Same returns the translation into the client's own dialect: the request is the client's as it
 // came, and only answers are put into other words.
 func (s *Source) Same(o Options) *Translation {
-	request := *s.request
+	request := s.request.Asked()
 	request.Model = o.Model
 	request.Output = neutral.Output{} // nothing was done for the sake of it
-	return &Translation{from: s.from, to: s.from, upstream: s.asked, context: neutral.Context{Request: &request, Model: o.Model, Now: o.Now, ID: o.ID}}
+	return &Translation{from: s.from, to: s.from, upstream: s.asked, context: neutral.Context{Request: request, Model: o.Model, Now: o.Now, ID: o.ID}}
 }
 
 // Context returns what the writer of the client's stream works with.
@@ -150,10 +151,7 @@ func (t *Translation) Again() *Translation {
 }
 
 // Asked lets go of the request, after which only the answer is left to be translated.
-func (t *Translation) Asked() {
-	t.context.Request = t.context.Request.Asked()
-	t.upstream, t.out = nil, nil
-}
+func (t *Translation) Asked() { t.upstream, t.out = nil, nil }
 
 // Path returns the path below the provider's base URL, with query.
 func (t *Translation) Path() string { return t.out.Path }
