@@ -19,6 +19,7 @@ var onlyOurs = []struct {
 	{pkg: "resilience", stdOnly: true},
 	{pkg: "classify", may: []string{"resilience"}},
 	{pkg: "failover", may: []string{"resilience", "classify"}},
+	{pkg: "store", stdOnly: true},
 	{pkg: "store/", may: []string{"resilience", "store/"}},
 }
 

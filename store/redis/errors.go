@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/redis/rueidis"
+
+	"omniroute/store"
 )
 
 // The reasons for which a store fails, for errors.Is.
@@ -34,42 +36,6 @@ var (
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("it is closed")
 )
-
-// Error is what every function of this package returns, except where the caller's context was
-// canceled. Its text names the server, never its password, the reason and what to do.
-type Error struct {
-	Server string
-	Reason error  // one of the reasons above, or nil
-	Advice string // a sentence for the person who runs the gateway
-	Err    error  // the cause, or nil
-}
-
-func (e *Error) Error() string {
-	s := "store " + e.Server + ": "
-	switch {
-	case e.Reason != nil && e.Err != nil:
-		s += e.Reason.Error() + " (" + e.Err.Error() + ")"
-	case e.Reason != nil:
-		s += e.Reason.Error()
-	default:
-		s += e.Err.Error()
-	}
-	if e.Advice != "" {
-		s += ". " + e.Advice
-	}
-	return s
-}
-
-// Unwrap gives errors.Is and errors.As both the reason and the cause.
-func (e *Error) Unwrap() []error {
-	var errs []error
-	for _, err := range []error{e.Reason, e.Err} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
-}
 
 // Permanent reports whether an error is a mistake that only a person can undo, so that a gateway
 // should not start with it.
@@ -122,14 +88,14 @@ func ofReplica(err error) bool {
 
 // explain turns a cause into an Error with reason and advice.
 func explain(server string, err error) error {
-	var known *Error
+	var known *store.Error
 	switch {
 	case err == nil, errors.As(err, &known):
 		return err
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("store %s: %w", server, err)
 	}
-	e := &Error{Server: server, Err: err}
+	e := &store.Error{Store: server, Err: err}
 	// Scripts report what their commands were answered, some servers with a word before it.
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "ERR "), "Error running script: ")
 	for _, a := range answers {

@@ -26,6 +26,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"omniroute/resilience"
+	"omniroute/store"
 )
 
 // Options say which server to use, and how.
@@ -152,7 +153,7 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, &Error{Server: s.String(), Reason: ErrClosed}
+		return nil, &store.Error{Store: s.String(), Reason: ErrClosed}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"omniroute/resilience"
+	"omniroute/store"
 )
 
 // Apply makes all changes in one transaction or none. It returns ErrBusy, ErrNoSpace, ErrDenied,
-// ErrDamaged, ErrReplaced or ErrClosed inside an *Error, or wraps the error of ctx; after each of
+// ErrDamaged, ErrReplaced or ErrClosed inside a *store.Error, or wraps the error of ctx; after each of
 // them but the last the same batch may be tried again.
 func (s *Store) Apply(ctx context.Context, changes []resilience.Change) error {
 	if err := ctx.Err(); err != nil {
@@ -17,7 +18,7 @@ func (s *Store) Apply(ctx context.Context, changes []resilience.Change) error {
 	}
 	for _, c := range changes {
 		if _, ok := tableOf(c.Record.Layer); !ok {
-			return &Error{Path: s.path, Err: fmt.Errorf("the record of %v is of layer %v, which has no table", c.Record.Key, c.Record.Layer)}
+			return &store.Error{Store: s.path, Err: fmt.Errorf("the record of %v is of layer %v, which has no table", c.Record.Key, c.Record.Layer)}
 		}
 	}
 	s.mu.Lock()

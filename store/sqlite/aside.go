@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"omniroute/store"
 )
 
 // beside are the files that belong to a SQLite file, by their endings; the last is the file itself.
@@ -23,7 +25,7 @@ func (s *Store) setAside(why error) error {
 			return explain(s.path, "move the damaged file aside", err)
 		}
 	}
-	if e := (*Error)(nil); errors.As(why, &e) {
+	if e := (*store.Error)(nil); errors.As(why, &e) {
 		done := *e
 		done.Advice = "" // it has been followed
 		why = &done

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"omniroute/store"
 )
 
 // Backup writes a consistent copy of the open store to a new file; the store goes on working
@@ -29,11 +31,11 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 // the store's place.
 func Backup(ctx context.Context, path, file string) error {
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return &Error{Path: path, Err: fs.ErrNotExist, Advice: "There is no store yet; the gateway makes it when it starts"}
+		return &store.Error{Store: path, Err: fs.ErrNotExist, Advice: "There is no store yet; the gateway makes it when it starts"}
 	} else if err != nil {
 		return explain(path, "find it", err)
 	} else if info.IsDir() {
-		return &Error{Path: path, Reason: ErrPath, Err: errors.New("it is a folder"), Advice: "Name the store's file"}
+		return &store.Error{Store: path, Reason: ErrPath, Err: errors.New("it is a folder"), Advice: "Name the store's file"}
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -43,15 +45,15 @@ func Backup(ctx context.Context, path, file string) error {
 	if err != nil {
 		return explain(file, "find it", err)
 	}
-	exists := &Error{Path: file, Reason: ErrPath, Err: fs.ErrExist, Advice: "Choose another name for the backup, or remove that file"}
+	exists := &store.Error{Store: file, Reason: ErrPath, Err: fs.ErrExist, Advice: "Choose another name for the backup, or remove that file"}
 	if _, err := os.Lstat(file); err == nil {
 		return exists
 	}
 	switch info, err := os.Stat(filepath.Dir(file)); {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Path: file, Reason: ErrPath, Err: fs.ErrNotExist, Advice: "The folder " + filepath.Dir(file) + " does not exist; make it, or choose another place for the backup"}
+		return &store.Error{Store: file, Reason: ErrPath, Err: fs.ErrNotExist, Advice: "The folder " + filepath.Dir(file) + " does not exist; make it, or choose another place for the backup"}
 	case err == nil && !info.IsDir():
-		return &Error{Path: file, Reason: ErrPath, Err: syscall.ENOTDIR, Advice: "Name a file in a folder that exists"}
+		return &store.Error{Store: file, Reason: ErrPath, Err: syscall.ENOTDIR, Advice: "Name a file in a folder that exists"}
 	}
 	q := readerParams(path, 10*time.Second)
 	q.Del("immutable") // a gateway may start meanwhile

@@ -9,6 +9,8 @@ import (
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"omniroute/store"
 )
 
 // The reasons for which a store fails, for errors.Is.
@@ -36,55 +38,19 @@ var (
 	ErrClosed = errors.New("it is closed")
 )
 
-// Error is what every function of this package returns, except where the context ended.
-// Its text names the file, the reason and what to do.
-type Error struct {
-	Path   string
-	Reason error  // one of the reasons above, or nil
-	Advice string // a sentence for the person who runs the gateway
-	Err    error  // the cause, or nil
-}
-
-func (e *Error) Error() string {
-	s := "store " + e.Path + ": "
-	switch {
-	case e.Reason != nil && e.Err != nil:
-		s += e.Reason.Error() + " (" + e.Err.Error() + ")"
-	case e.Reason != nil:
-		s += e.Reason.Error()
-	default:
-		s += e.Err.Error()
-	}
-	if e.Advice != "" {
-		s += ". " + e.Advice
-	}
-	return s
-}
-
-// Unwrap gives errors.Is and errors.As both the reason and the cause.
-func (e *Error) Unwrap() []error {
-	var errs []error
-	for _, err := range []error{e.Reason, e.Err} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
-}
-
 // explain turns a cause into an Error with reason and advice. The end of a context is returned
 // as it is: nobody needs advice on what he did himself.
 func explain(path, doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e := (*Error)(nil); errors.As(err, &e) {
+	if e := (*store.Error)(nil); errors.As(err, &e) {
 		return err
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("store %s: %s: %w", path, doing, err)
 	}
-	e := &Error{Path: path, Err: fmt.Errorf("%s: %w", doing, err), Reason: reasonOf(err)}
+	e := &store.Error{Store: path, Err: fmt.Errorf("%s: %w", doing, err), Reason: reasonOf(err)}
 	switch {
 	case e.Reason == nil:
 		e.Advice = "Look at the disk and the system's log; the store goes on as soon as this has passed"

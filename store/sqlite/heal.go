@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"omniroute/store"
 )
 
 // present makes sure that the open file is the one at the path. Without that, a store whose file
@@ -26,7 +28,7 @@ func (s *Store) present(ctx context.Context) error {
 		return nil
 	case err == nil:
 		s.dropLog()
-		return &Error{Path: s.path, Reason: ErrReplaced, Advice: "Restart the gateway so that it reads the new file"}
+		return &store.Error{Store: s.path, Reason: ErrReplaced, Advice: "Restart the gateway so that it reads the new file"}
 	case !errors.Is(err, fs.ErrNotExist):
 		return explain(s.path, "look at it", err)
 	}

@@ -13,10 +13,12 @@ import (
 
 	modernc "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"omniroute/store"
 )
 
 // inspect looks at an existing file without changing it, and says whether it is a store that
-// may be opened for writing: nil, or an *Error with ErrDamaged, ErrNewer or ErrForeign, or one
+// may be opened for writing: nil, or a *store.Error with ErrDamaged, ErrNewer or ErrForeign, or one
 // of the reasons that a healthy file may have.
 func inspect(ctx context.Context, path string, busy time.Duration) (err error) {
 	switch n := size(path); {
@@ -48,12 +50,12 @@ func inspect(ctx context.Context, path string, busy time.Duration) (err error) {
 	ours := slices.ContainsFunc(tables[:], func(t table) bool { return slices.Contains(names, t.name) })
 	switch {
 	case !ours && appID != applicationID && len(names) > 0:
-		return &Error{Path: path, Reason: ErrForeign, Advice: "Choose another path for the store; this file was left as it is"}
+		return &store.Error{Store: path, Reason: ErrForeign, Advice: "Choose another path for the store; this file was left as it is"}
 	case version < 0 || version > maxVersion || version == 0 && ours:
 		return damaged(path, fmt.Errorf("it claims to have schema version %d", version))
 	case version > int64(len(migrations)):
-		return &Error{
-			Path: path, Reason: ErrNewer, Err: fmt.Errorf("schema version %d, this one knows up to %d", version, len(migrations)),
+		return &store.Error{
+			Store: path, Reason: ErrNewer, Err: fmt.Errorf("schema version %d, this one knows up to %d", version, len(migrations)),
 			Advice: "Start the newer version again, or move the file away to begin with an empty store; it was left as it is",
 		}
 	}
@@ -146,7 +148,7 @@ func size(file string) int64 {
 }
 
 func damaged(path string, err error) error {
-	return &Error{Path: path, Reason: ErrDamaged, Err: err, Advice: "Restart the gateway: it moves the file aside and starts a new one"}
+	return &store.Error{Store: path, Reason: ErrDamaged, Err: err, Advice: "Restart the gateway: it moves the file aside and starts a new one"}
 }
 
 // damageOr explains an error that came while the file was opened. There, what SQLite says is
@@ -155,7 +157,7 @@ func damaged(path string, err error) error {
 // file that keeps the gateway from starting.
 func damageOr(path, doing string, err error) error {
 	err = explain(path, doing, err)
-	e := (*Error)(nil)
+	e := (*store.Error)(nil)
 	if !errors.As(err, &e) || e.Reason != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"omniroute/store"
 )
 
 // lock is the right to use one store, held as long as its file is open: the system gives it up
@@ -27,9 +29,9 @@ func acquire(path string) (*lock, error) {
 		owner := readOwner(f)
 		_ = f.Close()
 		if errors.Is(err, errLocked) {
-			return nil, &Error{Path: path, Reason: ErrInUse, Err: owner, Advice: "Stop it, or give this one a store of its own, as in store: sqlite:other.db"}
+			return nil, &store.Error{Store: path, Reason: ErrInUse, Err: owner, Advice: "Stop it, or give this one a store of its own, as in store: sqlite:other.db"}
 		}
-		e := &Error{Path: path, Reason: reasonOf(err), Err: fmt.Errorf("lock %s: %w", name, err)}
+		e := &store.Error{Store: path, Reason: reasonOf(err), Err: fmt.Errorf("lock %s: %w", name, err)}
 		e.Advice = "Put the store on a local disk: this place does not offer file locks"
 		return nil, e
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"omniroute/resilience"
+	"omniroute/store"
 	"omniroute/store/storetest"
 )
 
@@ -93,13 +94,13 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// wantReason fails unless err is an *Error with the reason, whose text says what to do.
+// wantReason fails unless err is a *store.Error with the reason, whose text says what to do.
 func wantReason(t *testing.T, err, reason error, says string) {
 	t.Helper()
-	var e *Error
+	var e *store.Error
 	switch {
 	case !errors.As(err, &e) || !errors.Is(err, reason):
-		t.Fatalf("error %v, want an *Error with the reason %q", err, reason)
+		t.Fatalf("error %v, want a *store.Error with the reason %q", err, reason)
 	case !strings.Contains(err.Error(), says):
 		t.Fatalf("error %q does not say %q", err, says)
 	case e.Advice == "":

@@ -6,13 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"omniroute/store"
 )
 
 // locate returns the absolute path of the file with links resolved, so that two ways to name
 // one file meet in one lock. It makes the folder where only the last part of it is missing.
 func locate(path string) (string, error) {
 	if path == "" {
-		return "", &Error{Path: `""`, Reason: ErrPath, Advice: "Name a file, as in sqlite:omniroute.db"}
+		return "", &store.Error{Store: `""`, Reason: ErrPath, Advice: "Name a file, as in sqlite:omniroute.db"}
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -21,7 +23,7 @@ func locate(path string) (string, error) {
 	dir, name := filepath.Split(abs)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrNotExist) {
-			return "", &Error{Path: abs, Reason: ErrPath, Err: err, Advice: "Make the folder " + filepath.Dir(filepath.Clean(dir)) + " first"}
+			return "", &store.Error{Store: abs, Reason: ErrPath, Err: err, Advice: "Make the folder " + filepath.Dir(filepath.Clean(dir)) + " first"}
 		} else if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", placeError(abs, "make its folder", err)
 		}
@@ -34,7 +36,7 @@ func locate(path string) (string, error) {
 	info, err := os.Lstat(abs)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if abs, err = filepath.EvalSymlinks(abs); err != nil {
-			return "", &Error{Path: filepath.Join(dir, name), Reason: ErrPath, Err: err, Advice: "It is a link that leads nowhere; remove or repair it"}
+			return "", &store.Error{Store: filepath.Join(dir, name), Reason: ErrPath, Err: err, Advice: "It is a link that leads nowhere; remove or repair it"}
 		}
 		info, err = os.Lstat(abs)
 	}
@@ -44,9 +46,9 @@ func locate(path string) (string, error) {
 	case err != nil:
 		return "", placeError(abs, "find it", err)
 	case info.IsDir():
-		return "", &Error{Path: abs, Reason: ErrPath, Err: errors.New("it is a folder"), Advice: "Name a file in it, as in " + filepath.Join(abs, "omniroute.db")}
+		return "", &store.Error{Store: abs, Reason: ErrPath, Err: errors.New("it is a folder"), Advice: "Name a file in it, as in " + filepath.Join(abs, "omniroute.db")}
 	case !info.Mode().IsRegular():
-		return "", &Error{Path: abs, Reason: ErrPath, Err: fmt.Errorf("it is no ordinary file (%v)", info.Mode().Type()), Advice: "Choose another name for the store"}
+		return "", &store.Error{Store: abs, Reason: ErrPath, Err: fmt.Errorf("it is no ordinary file (%v)", info.Mode().Type()), Advice: "Choose another name for the store"}
 	}
 	return abs, nil
 }
@@ -70,7 +72,7 @@ func touch(path string) (created bool, err error) {
 // placeError is explain with advice about the path.
 func placeError(path, doing string, err error) error {
 	err = explain(path, doing, err)
-	if e := (*Error)(nil); errors.As(err, &e) && errors.Is(e.Reason, ErrPath) {
+	if e := (*store.Error)(nil); errors.As(err, &e) && errors.Is(e.Reason, ErrPath) {
 		e.Advice = "Choose another path for the store: every part of it but the last must be a folder"
 	}
 	return err

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"omniroute/resilience"
+	"omniroute/store"
 )
 
 // Options change how a store is opened. The zero value is the default.
@@ -63,7 +64,7 @@ type statements struct {
 // Open opens the store at path or makes a new one, readable by its owner alone, and its folder
 // where only the last part of it is missing. A damaged file is moved aside first: see Moved.
 //
-// Errors are *Error with one of the reasons ErrInUse, ErrNewer, ErrForeign, ErrPath, ErrDenied,
+// Errors are *store.Error with one of the reasons ErrInUse, ErrNewer, ErrForeign, ErrPath, ErrDenied,
 // ErrNoSpace or ErrBusy, or wrap the error of ctx.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if opts.BusyTimeout <= 0 {
@@ -192,7 +193,7 @@ func (s *Store) disconnect() error {
 }
 
 func (s *Store) closedError() error {
-	return &Error{Path: s.path, Reason: ErrClosed, Advice: "Open it again"}
+	return &store.Error{Store: s.path, Reason: ErrClosed, Advice: "Open it again"}
 }
 
 func writerParams(busy time.Duration) url.Values {
