@@ -329,6 +329,16 @@ func TestLaws(t *testing.T) {
 				+61s
 				begin      -> dispatch a/1/m as a probe
 				fail quota -> give up: exhausted`},
+		{name: "A10: a local outage keeps nobody from a recheck, which may end it",
+			targets: []string{"a/1/m"},
+			play: `
+				other a/1/m quota/1h
+				other b/1/m dial
+				other c/1/m dial
+				+61s
+				begin   -> dispatch a/1/m as a probe
+				content -> commit a/1/m
+				end     -> finish`},
 		{name: "V10: one with another target does not",
 			targets: []string{"a/1/m", "b/1/m"},
 			play: `

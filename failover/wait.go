@@ -55,11 +55,16 @@ func (r *Request) wait(now time.Time) Action {
 	}
 	s := r.survey(now)
 	left := min(r.waitLeft, r.Deadline().Sub(now))
+	limited := s.busy && r.queueLeft > 0 || s.held >= 0
 	if s.any >= 0 && r.plan.Targets[s.any].LocalOutage() {
-		// Nothing excludes the targets, yet asking them again would not reach them either.
+		if !limited && !s.busy {
+			if a := r.recheck(now); a != nil { // each is tried once, and this may end it
+				return Action{Type: Dispatch, Attempt: a}
+			}
+		}
+		// To ask the others again would not reach them either.
 		return r.giveUp(CauseLocal)
 	}
-	limited := s.busy && r.queueLeft > 0 || s.held >= 0
 	// One that failed a moment ago is tried once more before one of which it is known that it has
 	// nothing left, and before standing in line.
 	if s.again && (!limited || r.retries == 0) {
