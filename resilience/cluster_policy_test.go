@@ -86,6 +86,27 @@ func TestK1WhatANodeForgetsStandsForTheOthers(t *testing.T) {
 	})
 }
 
+// News of an exclusion that a node has already shortens nothing, though its policy would not let it begin one that long.
+func TestA5NewsDoesNotShortenWhatStands(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		late, err := f.Target(key).Acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 10 * time.Minute})
+		time.Sleep(soon)
+		if err := f.all[1].Configure(resilience.Config{Policy: brief}); err != nil {
+			t.Fatal(err)
+		}
+		late.Failure(resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 10 * time.Minute})
+		time.Sleep(soon)
+		if x, _ := f.all[1].Target(key).Check(); x.RetryAfter < 9*time.Minute {
+			t.Errorf("it waits %v", x.RetryAfter)
+		}
+	})
+}
+
 // What a node undoes of its own local outage it takes back for all (law A10).
 func TestA10AnUndoneFailureIsUndoneForAll(t *testing.T) {
 	t.Parallel()

@@ -117,6 +117,9 @@ func (e *Engine) install(id RecordID, r Record, stands bool) {
 	}
 	e.makeCell(id)
 	if g, set := e.gateOf(id); set != nil {
+		if said := x.deadline(r.UntilMs, maxDuration); g.excluded && !next.quarantined && g.until <= said {
+			next.until = max(next.until, g.until) // this node's caps bound what it hears, not what stands here
+		}
 		set(g.follow(next, e.tick()), cause)
 	}
 	if c := e.conns[id.Key]; c != nil && id.Layer == LayerConnection {
