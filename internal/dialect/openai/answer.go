@@ -14,8 +14,7 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 		ID      string
 		Model   string
 		Choices []struct {
-			Message      *message
-			Delta        message // of services that put a stream's chunk in the place of an answer
+			Message      message
 			Text         text
 			FinishReason text `json:"finish_reason"`
 		}
@@ -30,10 +29,7 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 	first := &in.Choices[0]
 	end := finishOf([]byte(first.FinishReason))
 	out.Finish, out.Native = end.finish, end.native
-	m := first.Message
-	if m == nil {
-		m = &first.Delta
-	}
+	m := &first.Message
 	if thought := thoughtOf(m); thought != "" {
 		out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartReasoning, Text: thought})
 	}

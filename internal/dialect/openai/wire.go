@@ -246,9 +246,7 @@ type arguments string
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		*a = arguments(neutral.Word(raw))
-		switch strings.TrimSpace(string(*a)) {
-		case "", "null": // some models' word for none
+		if *a = arguments(neutral.Word(raw)); strings.TrimSpace(string(*a)) == "" {
 			*a = ""
 		}
 	case 'n':

@@ -10,22 +10,29 @@ import (
 	"omniroute/resilience"
 )
 
-// take takes a permit without a request, and lets something become of it: also nothing at all.
-func (n *node) take(key resilience.Key, r *rand.Rand) {
+// manner is how a permit is asked for.
+type manner int
+
+const (
+	asOnlyTarget manner = iota
+	asLastResort
+	asOneOfMany
+)
+
+// grant asks for a bare permit; it is nil where the gates refuse.
+func (n *node) grant(key resilience.Key, manner manner) (p *permit) {
 	w := n.w
 	w.attempts++
 	number := w.attempts
 	t := n.engine.Target(key)
-	manner := r.IntN(5)
-	var p *permit
 	n.step(fmt.Sprintf("is asked for a bare permit %d for %v", number, key), func() {
 		var real resilience.Permit
 		var err error
 		_, out := t.Check()
 		switch manner {
-		case 0:
+		case asOnlyTarget:
 			real, err = t.AcquireAlone()
-		case 1:
+		case asLastResort:
 			real, err = t.AcquireLastResort()
 		default:
 			real, err = t.Acquire()
@@ -34,16 +41,23 @@ func (n *node) take(key resilience.Key, r *rand.Rand) {
 			w.say("  and refuses: %v", err)
 			return
 		}
-		p = &permit{n: n, key: key, asProbe: real.Probe() || real.Recheck(), recheck: real.Recheck(), alone: manner == 0, real: real, bare: true, attempt: int(number)}
-		p.resort = manner == 1 && out
+		p = &permit{n: n, key: key, asProbe: real.Probe() || real.Recheck(), recheck: real.Recheck(), alone: manner == asOnlyTarget, real: real, bare: true, attempt: int(number)}
+		p.resort = manner == asLastResort && out
 		p.asProbe = p.asProbe || p.resort
 		n.granted(p)
 		w.say("  and grants it (probe %v, recheck %v)", real.Probe(), real.Recheck())
 	})
+	return p
+}
+
+// take takes a permit without a request, and lets something become of it: also nothing at all.
+func (n *node) take(key resilience.Key, r *rand.Rand) {
+	w := n.w
+	p := n.grant(key, manner(r.IntN(5)))
 	if p == nil {
 		return
 	}
-	x := w.fateOf(key, w.mono, number<<8)
+	x := w.fateOf(key, w.mono, uint64(p.attempt)<<8)
 	settle := func(d time.Duration, how what, v resilience.Verdict) {
 		n.later(d, func() { n.settle(p, how, v) })
 	}

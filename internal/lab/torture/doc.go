@@ -6,7 +6,8 @@
 // actions, reads, crashes with a restart from what was stored, reloads, jumps of the wall clock, a store
 // that fails, nodes that lose each other. A seed stands for all of that, and steps draw from it one by
 // one, so that a world still means the same when some of its steps are left out: a failing world is
-// made smaller until nothing can be left out, and told in words.
+// made smaller until nothing can be left out, and told in words. One world in three has a drama, a sequence
+// that chance hardly ever brings about (drama_test.go).
 //
 // Time is virtual and everything runs in one goroutine, so that a seed always does the same.
 //

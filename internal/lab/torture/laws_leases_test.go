@@ -2,6 +2,7 @@ package torture
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,6 +71,13 @@ func (x *wire) freed(free []resilience.Held) {
 		if l, ok := x.w.lent[h.Gate]; ok && (l.token == h.Token || h.Token == 0 && l.node == x.n.id) {
 			x.w.lent[h.Gate] = lent{l.node, l.token, 0}
 		}
+	}
+}
+
+// voided forgets what a node has said under a lease that another one has by now: it holds no more.
+func (x *wire) voided(fenced []resilience.Known) {
+	for _, g := range fenced {
+		maps.DeleteFunc(x.n.seen, func(k resilience.Key, _ seen) bool { return g.Gate.Key.Contains(k) })
 	}
 }
 

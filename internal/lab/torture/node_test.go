@@ -256,6 +256,7 @@ func (x *wire) Merge(ctx context.Context, c resilience.Contribution) (resilience
 		return m, err
 	}
 	x.freed(c.Free)
+	x.voided(m.Fenced)
 	changes, _ := x.node.Changes(ctx, before.Revision)
 	news := resilience.News{Life: m.Life, From: before.Revision, To: changes.Revision, Gates: changes.Gates}
 	for _, h := range c.Free {

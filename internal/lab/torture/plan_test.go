@@ -47,6 +47,12 @@ const (
 	storeMends
 	part // a node loses the others
 	join
+	stubborn // from here on dramas: each is many steps
+	belated
+	flicker
+	split
+	discord
+	estranged
 	actions
 )
 
@@ -109,6 +115,14 @@ func newPlot(seed uint64) *plot {
 			f.key.Connection = ""
 		}
 		p.faults = append(p.faults, f)
+	}
+	if r.IntN(3) == 0 {
+		dramas := []action{stubborn, belated, flicker}
+		if p.nodes > 1 {
+			dramas = []action{split, discord, estranged}
+		}
+		at := time.Duration(r.Float64() * float64(now+5*time.Second)).Truncate(time.Millisecond)
+		p.steps = append(p.steps, step{at, dramas[r.IntN(3)], r.Uint64()})
 	}
 	return p
 }

@@ -13,8 +13,11 @@ import (
 
 // setup is a configuration and what it may be replaced by.
 type setup struct {
-	variants []*variant // the first is what a world begins with
+	variants []*variant // the first is what a world begins with, the last is brief
 }
+
+// usual is how many variants an operator may bring about; the one after them is for dramas.
+const usual = 3
 
 // variant is one checked configuration.
 type variant struct {
@@ -37,7 +40,7 @@ func newSetup(seed uint64) *setup {
 	for try := uint64(0); ; try++ {
 		s := &setup{}
 		base := draft(rand.New(rand.NewPCG(seed, try)))
-		for i := range 3 {
+		for i := range usual {
 			d := base
 			if i > 0 {
 				d = base.changed(rand.New(rand.NewPCG(seed, try<<8+uint64(i))))
@@ -46,7 +49,11 @@ func newSetup(seed uint64) *setup {
 				s.variants = append(s.variants, v)
 			}
 		}
-		if len(s.variants) == 3 {
+		if len(s.variants) < usual {
+			continue
+		}
+		if v := base.brief().check(); v != nil {
+			s.variants = append(s.variants, v)
 			return s
 		}
 	}
@@ -195,6 +202,12 @@ func (o outline) changed(r *rand.Rand) outline {
 		p.connections = append(p.connections, "id: new, api_key: new-secret, max_concurrent: 2")
 	}
 	return n
+}
+
+// brief is the same with a policy that rests for little and forgets soon.
+func (o outline) brief() outline {
+	o.rest = "resilience: {cooldown: {base: 300ms, max: 2s, forget_after: 2s, cooldown_by_kind: {rate_limit: 1s}}, hints: {max: 3s, max_quota: 5s}}\n"
+	return o
 }
 
 func (o outline) check() *variant {

@@ -92,7 +92,7 @@ func play(t *testing.T, seed uint64) {
 func story(p *plot, w *world, bad *broken) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d breaks a law: %s\n\n%s\n\nthe configuration:\n%s\n", p.seed, bad.law, bad.what, indent(p.setup.variants[0].text))
-	if slices.ContainsFunc(p.steps, func(s step) bool { return s.what == reload || s.what == crash }) {
+	if slices.ContainsFunc(p.steps, func(s step) bool { return s.what == reload || s.what == crash || s.what == discord }) {
 		for i, v := range p.setup.variants[1:] {
 			fmt.Fprintf(&b, "configuration %d:\n%s\n", i+1, indent(v.text))
 		}

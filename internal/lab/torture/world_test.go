@@ -72,7 +72,7 @@ func (p *plot) run(tell bool) (w *world, bad *broken) {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
 	for _, s := range p.steps {
-		w.end = s.at + 20*time.Second
+		w.end = max(w.end, s.at+20*time.Second)
 		w.at(s.at, func() { w.do(s) })
 	}
 	for w.next() {
@@ -134,11 +134,11 @@ func (w *world) do(s step) {
 		kinds := []resilience.Kind{resilience.KindRateLimit, resilience.KindAuth, resilience.KindQuotaExhausted}
 		n.mark(key, kinds[r.IntN(3)])
 	case reload:
-		n.reload(r.IntN(len(w.setup.variants)))
+		n.reload(r.IntN(usual))
 	case crash:
 		other := n.number
 		if r.IntN(3) == 0 {
-			other = r.IntN(len(w.setup.variants))
+			other = r.IntN(usual)
 		}
 		n.crash(ms(r, 250), other, r)
 	case leap:
@@ -149,6 +149,18 @@ func (w *world) do(s step) {
 		n.storeDown(s.what == storeFails)
 	case part, join:
 		n.cut(s.what == part)
+	case stubborn:
+		n.stubborn(key, r)
+	case belated:
+		n.belated(key, r)
+	case flicker:
+		n.flicker(key, r)
+	case split:
+		n.split(key, r)
+	case discord:
+		n.discord(key, r)
+	case estranged:
+		n.estranged(key, r)
 	}
 }
 
