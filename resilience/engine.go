@@ -77,6 +77,7 @@ type domain struct {
 	policy   *Policy
 	own      *Policy // of a breaker that is used alone; nil else
 	breaker  gate
+	gone     bool // its connection has another address by now: it learns nothing
 	// sent counts the attempts that began while a run of failures stood, from its first failure on.
 	sent    atomic.Int64
 	onState *handler // a stand-alone breaker's OnStateChange
@@ -238,6 +239,9 @@ func (e *Engine) unlock() {
 // the store and the events in step with it.
 
 func (e *Engine) setBreaker(d *domain, next gate, cause string) {
+	if d.gone {
+		return
+	}
 	before := d.breaker
 	d.breaker = next
 	if len(before.run) == 0 && len(next.run) > 0 {

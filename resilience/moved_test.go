@@ -11,7 +11,7 @@ func moving(own bool) Config {
 		a.Endpoint = "elsewhere.example:443"
 	}
 	return Config{
-		Policy:    Policy{Breaker: BreakerPolicy{FailureThreshold: 2}},
+		Policy:    Policy{Breaker: BreakerPolicy{FailureThreshold: 2}, Lockout: LockoutPolicy{MaxAttempts: 1}},
 		Providers: map[string]Provider{"p": {Endpoint: "p.example:443", Connections: []Connection{a, {ID: "b"}}}},
 	}
 }
@@ -90,6 +90,24 @@ func TestV2OfAnotherAddress(t *testing.T) {
 		first.Failure(err500)
 		second.Failure(err500)
 		r.wantState("p", Closed, 0)
+	})
+	t.Run("moved home, with a run of failures", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, Options{Config: moving(true)})
+		r.fail("p/a/m", err500)
+		n, worse, worst := r.take("p/a/n"), r.take("p/a/n"), r.take("p/a/n")
+		r.move(false)
+		r.Reset(Key{Provider: "p"}, false)
+		n.Success() // the failing model's neighbour is well, but who asks for either at the old address?
+		worse.Failure(err500)
+		worst.Failure(err500)
+		if _, locked := r.lockout("p/a/m"); locked {
+			t.Error("what was reset has come back from an address that nobody has")
+		}
+		r.wantState("p", Closed, 0)
+		if n := r.seen(EventOpened) + r.seen(EventDegraded); n != 0 {
+			t.Errorf("%d events tell of a breaker that nobody has", n)
+		}
 	})
 	t.Run("there and back", func(t *testing.T) {
 		t.Parallel()

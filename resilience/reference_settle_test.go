@@ -236,8 +236,11 @@ func (m *reference) widen(k Key, t, c *refGate, r refReport) {
 			until, level = max(until, g.until), max(level, g.level)
 		}
 	}
-	if others > 0 && (!c.out || c.passing() && c.until < until) {
-		m.forget(c)
+	if others == 0 {
+		return
+	}
+	m.forget(c)
+	if !c.out || c.passing() && c.until < until {
 		c.level = max(c.level, level)
 		m.exclude(c, r, until-m.now)
 	}

@@ -156,6 +156,18 @@ func TestV4ConnectionCooldownOfOneModel(t *testing.T) {
 	r.takeAs("p/a/m2", probing).Neutral()
 }
 
+// What the connection's account once had and is forgotten does not keep two models' failures apart.
+func TestV4AForgottenCooldownHidesNoSecondModel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, policy(func(p *Policy) { p.Breaker.FailureThreshold, p.Cooldown.ForgetAfter = 100, 20*sec }))
+	late := r.take("p/a/m")
+	r.fail("p/a/n", err500.after(10*time.Minute))
+	r.fail("p/a/o", account(KindAuth))
+	r.at(3 * time.Minute) // its cooldown of two minutes is forgotten
+	late.Failure(err500.after(5 * sec))
+	r.refusedFor("p/a/o", LayerConnection, KindServerError, 7*time.Minute)
+}
+
 // A connection that its models' failures exclude once more keeps the level that it had (law A8), though
 // a model's own was forgotten meanwhile.
 func TestA8TheConnectionsLevelSurvivesItsModels(t *testing.T) {

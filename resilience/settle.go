@@ -224,10 +224,10 @@ func (e *Engine) widen(t *Target, r report, now instant) {
 			until, level = max(until, o.cool.until), max(level, o.cool.level)
 		}
 	}
-	if !second || c.cool.excluded && (!c.cool.transient() || c.cool.until >= until) {
+	g := c.cool.aged(t.dom.policy, now, r.seq)
+	if !second || g.excluded && (!g.transient() || g.until >= until) {
 		return
 	}
-	g := c.cool.aged(t.dom.policy, now, r.seq)
 	g.level = max(g.level, level) // its own level survives too (law A8)
 	e.setConn(c, g.exclude(r, until-now, now), "second model")
 }
@@ -296,11 +296,15 @@ func (e *Engine) resolve(t *Target) *Target {
 
 // called returns the failure domain that a permit's attempt went to. A reload may have given the connection an
 // address of its own meanwhile, or taken it away: what the attempt tells of a provider, and the slot that it holds
-// there, belong to the one that was called. One that is gone is heard by nobody.
+// there, belong to the one that was called. Where nobody has that any more nobody hears of it; only a target that is
+// its own cell keeps its own.
 func (e *Engine) called(p Permit) *domain {
 	d := p.t.dom
-	if now := e.domains[d.key]; now != nil {
+	switch now := e.domains[d.key]; {
+	case now != nil:
 		return now
+	case e.known(p.t.key):
+		return &domain{key: d.key, endpoint: d.endpoint, policy: d.policy, breaker: newBreaker(), gone: true}
 	}
 	return d
 }
