@@ -112,9 +112,9 @@ func (h *Handle) stopTimers(attempt int) {
 
 func (h *Handle) watch(attempt int) {
 	h.rn.mu.Lock()
-	defer h.rn.mu.Unlock()
 	h.watched = true
 	h.rn.lobby.Watch(h.Request, attempt, func() { h.Tell(Event{Type: Suspect, Attempt: attempt}) })
+	h.rn.pollUnlock()
 }
 
 // Next waits for the next event. When ctx ends first it returns Abandoned, or TimedOut when the

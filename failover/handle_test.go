@@ -124,6 +124,37 @@ func TestHandleHearsOfSuspicion(t *testing.T) {
 	})
 }
 
+// Whose attempt hangs starts its next target also where there was none when the breaker opened, and one comes back.
+func TestHandleLooksAgainWhileItHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, rn := wired(t)
+		p := planned(t, e, Limits{}, key("a/1/m"), key("b/1/m"))
+		if err := e.Exclude(key("b/1/m"), 20*time.Second, "maintenance"); err != nil {
+			t.Fatal(err)
+		}
+		h := rn.Handle(NewRequest(p, nil, true))
+		defer h.Close()
+		suspect := h.Do(Event{Type: Begin}).Attempt.SuspectAfter
+		for range 4 {
+			permit, err := e.Target(key("a/1/m")).Acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			permit.Waited()
+		}
+		start, looks := time.Now(), 0
+		for a := h.Do(h.Next(t.Context())); a.Type != Dispatch; a = h.Do(h.Next(t.Context())) {
+			if looks++; a.Type != Continue {
+				t.Fatal(describe(a, h.Request, time.Now()))
+			}
+		}
+		if d := time.Since(start); d < 20*time.Second || d > 20*time.Second+suspect || looks > int(d/suspect) {
+			t.Errorf("it has gone to the next target after %v and %d looks, want 20s and at most %v", d, looks, suspect)
+		}
+	})
+}
+
 // A closed handle leaves nothing behind: no waiter, no watch, no timer, no permit.
 func TestHandleClose(t *testing.T) {
 	t.Parallel()
@@ -149,8 +180,8 @@ func TestHandleClose(t *testing.T) {
 		if x, out := p.Targets[0].Check(); out {
 			t.Errorf("the probe of a closed handle holds its slot: %+v", x)
 		}
-		if rn.Waiting() != 0 || len(rn.lobby.slow) != 0 || len(rn.lobby.rooms) != 0 {
-			t.Errorf("%d wait, %d are watched", rn.Waiting(), len(rn.lobby.slow))
+		if rn.Waiting() != 0 || len(rn.lobby.slow)+len(rn.lobby.hang) != 0 || len(rn.lobby.rooms) != 0 {
+			t.Errorf("%d wait, %d are watched, %d look again", rn.Waiting(), len(rn.lobby.slow), len(rn.lobby.hang))
 		}
 	})
 }

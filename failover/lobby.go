@@ -4,8 +4,6 @@ import (
 	"container/heap"
 	"slices"
 	"time"
-
-	"omniroute/resilience"
 )
 
 // Lobby is what the requests of one engine have to know of each other: the waiting rooms (law
@@ -17,6 +15,7 @@ type Lobby struct {
 	turns [2]int64 // the first and the last that were given
 
 	slow  map[*Request]watcher
+	hang  map[*Request]time.Time // when to let one of them look again that waits for nothing but an attempt that hangs
 	asked uint64
 }
 
@@ -32,15 +31,9 @@ type planRoom struct {
 	index int       // in due, -1 when it is not there
 }
 
-type watcher struct {
-	key  resilience.Key
-	n    uint64
-	tell func()
-}
-
 // NewLobby returns an empty lobby.
 func NewLobby() *Lobby {
-	return &Lobby{rooms: map[string][]*planRoom{}, slow: map[*Request]watcher{}}
+	return &Lobby{rooms: map[string][]*planRoom{}, slow: map[*Request]watcher{}, hang: map[*Request]time.Time{}}
 }
 
 // Enter takes a request into its plan's room for at most budget, and returns false when the room
@@ -142,17 +135,24 @@ func (l *Lobby) Waiting() int {
 	return n
 }
 
-// Release is a waiter that is let go. Call Wake outside every lock.
+// Release is a waiter that is let go, or one whose attempt hangs that is to look around. Call Wake outside every lock.
 type Release struct {
 	waiter *waiter
 	waited time.Duration
+	look   func()
 }
 
-// Wake tells the request, which has to be given Woken.
-func (w Release) Wake() { w.waiter.wake(w.waited) }
+// Wake tells the request, which has to be given Woken, or what Watch says.
+func (w Release) Wake() {
+	if w.look != nil {
+		w.look()
+		return
+	}
+	w.waiter.wake(w.waited)
+}
 
 // Poll lets go those whose time has come, and says when to poll again at the latest; zero means
-// not before the next Enter, Leave or Changed.
+// not before the next Enter, Leave, Changed or Watch.
 func (l *Lobby) Poll(now time.Time) (out []Release, again time.Time) {
 	for range len(l.due) {
 		if len(l.due) == 0 {
@@ -175,10 +175,11 @@ func (l *Lobby) Poll(now time.Time) (out []Release, again time.Time) {
 		}
 		l.pollAt(q, next)
 	}
-	if len(l.due) > 0 {
+	looks, again := l.lookAround(now)
+	if len(l.due) > 0 && (again.IsZero() || l.due[0].at.Before(again)) {
 		again = l.due[0].at
 	}
-	return out, again
+	return append(out, looks...), again
 }
 
 // standing asks the gates of the plan. recovery is when the next of them may let someone through
@@ -237,38 +238,6 @@ func (l *Lobby) empty(now time.Time) (out []Release) {
 		}
 	}
 	return out
-}
-
-// Watch says that an attempt of the request has waited suspiciously long and has no companion:
-// tell is called when its breaker opens for that reason. It has to give the request Suspect.
-func (l *Lobby) Watch(r *Request, attempt int, tell func()) {
-	if a := r.find(attempt); a != nil && !r.over && r.committed == nil {
-		l.asked++
-		l.slow[r] = watcher{a.Target.Key(), l.asked, tell}
-		return
-	}
-	l.Unwatch(r)
-}
-
-// Unwatch says that nothing of the request is to be watched any more.
-func (l *Lobby) Unwatch(r *Request) { delete(l.slow, r) }
-
-// Heard takes in an event of the engine and returns whom to tell, oldest first.
-func (l *Lobby) Heard(ev resilience.Event) (tell []func()) {
-	if ev.Type != resilience.EventOpened || ev.Cause != "suspicion" {
-		return nil
-	}
-	var found []watcher
-	for _, w := range l.slow {
-		if w.key.Provider == ev.Key.Provider && (ev.Key.Connection == "" || w.key.Connection == ev.Key.Connection) {
-			found = append(found, w)
-		}
-	}
-	slices.SortFunc(found, func(a, b watcher) int { return int(a.n) - int(b.n) })
-	for _, w := range found {
-		tell = append(tell, w.tell)
-	}
-	return tell
 }
 
 // roomQueue is a heap of the rooms by when they are to be polled.

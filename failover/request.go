@@ -348,12 +348,13 @@ func (r *Request) abandoned(now time.Time) Action {
 // suspect hears that an attempt waits too long (law R9): enough of them open the breaker, and
 // then the next target is started beside it.
 func (r *Request) suspect(ev Event, now time.Time) Action {
-	a := r.find(ev.Attempt)
-	if a == nil || r.committed != nil {
+	if len(r.running) == 0 || r.committed != nil {
 		return Action{Type: Continue}
 	}
-	a.silent = true
-	a.permit.Waited()
+	if a := r.find(ev.Attempt); a != nil { // else another one hangs yet
+		a.silent = true
+		a.permit.Waited()
+	}
 	return r.accompany(now)
 }
 

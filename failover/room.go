@@ -170,7 +170,7 @@ func (q *room) first() Release {
 	return q.release(w)
 }
 
-func (q *room) release(w *waiter) Release { return Release{w, q.clock - w.entered} }
+func (q *room) release(w *waiter) Release { return Release{waiter: w, waited: q.clock - w.entered} }
 
 // expiring is a heap of the waiters by when their budgets are used up.
 type expiring []*waiter

@@ -42,6 +42,7 @@ func (f *flight) do(ev failover.Event) {
 	if ev.Type == failover.Suspect {
 		id := ev.Attempt
 		f.n.lobby.Watch(f.req, id, func() { f.do(failover.Event{Type: failover.Suspect, Attempt: id}) })
+		f.n.pollAt(f.w.now)
 	}
 	switch a.Type {
 	case failover.Dispatch:

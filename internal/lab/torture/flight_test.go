@@ -23,6 +23,7 @@ type flight struct {
 	stream   bool
 	single   bool
 	began    time.Duration
+	idle     time.Duration // since when it has waited for one that hangs, though another target is free; 0 where it does not
 	running  map[int]*permit
 	answer   *failover.Attempt
 	over     bool
@@ -116,7 +117,8 @@ func (f *flight) do(ev failover.Event, words string) {
 	}
 	if ev.Type == failover.Suspect {
 		id := ev.Attempt
-		f.n.lobby.Watch(f.req, id, func() { f.do(failover.Event{Type: failover.Suspect, Attempt: id}, "") })
+		f.n.lobby.Watch(f.req, id, func() { f.n.later(0, func() { f.do(failover.Event{Type: failover.Suspect, Attempt: id}, "") }) })
+		f.n.pollAt(f.n.w.mono)
 	}
 	switch a.Type {
 	case failover.Dispatch:
@@ -181,7 +183,7 @@ func (f *flight) tells(ev failover.Event) {
 
 // dispatched notes a permit that the request has taken.
 func (f *flight) dispatched(a *failover.Attempt) {
-	p := &permit{n: f.n, key: a.Target.Key(), asProbe: a.Probe, maybe: a.Probe && !a.LastResort, resort: a.LastResort, alone: true, attempt: a.ID}
+	p := &permit{n: f.n, key: a.Target.Key(), asProbe: a.Probe, maybe: a.Probe && !a.LastResort, resort: a.LastResort, alone: true, attempt: a.ID, silent: a.SuspectAfter}
 	f.running[a.ID] = p
 	f.n.granted(p)
 	f.n.w.say("  request %d dispatches attempt %d to %v (probe %v, last resort %v, hedge %v)", f.number, a.ID, p.key, a.Probe, a.LastResort, a.Hedge)

@@ -238,6 +238,11 @@ func (n *node) remember(m *moment) {
 	for _, k := range m.resets {
 		n.wiped[k] = n.w.ord
 	}
+	if n.unsure && m.had(resilience.EventLocalOutage) { // what it has undone, and since when, is not known
+		for _, p := range n.permits {
+			p.hazy = true
+		}
+	}
 	for i := range m.changes {
 		c := &m.changes[i]
 		n.rememberDial(m, c)

@@ -32,7 +32,7 @@ func (n *node) mayGo(m *moment, p *permit) {
 		return
 	}
 	ids := n.idsOf(p.key)
-	p.maybe = p.maybe && n.recheckable(p.key)
+	p.maybe = p.maybe && n.recheckable(m, p.key)
 	was, is := n.gates[ids[0]], n.current(m, ids[0])
 	open := was != nil && was.out || is != nil && is.out
 	for i, id := range ids {
@@ -70,11 +70,13 @@ func (n *node) mayGo(m *moment, p *permit) {
 }
 
 // recheckable reports whether an exclusion on the way to a target is long enough to be rechecked.
-func (n *node) recheckable(k resilience.Key) bool {
+func (n *node) recheckable(m *moment, k resilience.Key) bool {
 	after := n.variant.policyOf(k).Recheck.After
 	for _, id := range n.idsOf(k) {
-		if g := n.gates[id]; g.live(n.w.mono-slack) && after >= 0 && (g.Quarantined || g.until-g.since > after-slack) {
-			return true
+		for _, g := range []*gate{n.gates[id], n.current(m, id)} { // what the moment has made longer, too
+			if g.live(n.w.mono-slack) && after >= 0 && (g.Quarantined || g.until-g.since > after-slack) {
+				return true
+			}
 		}
 	}
 	return false

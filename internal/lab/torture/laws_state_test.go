@@ -62,6 +62,7 @@ func (n *node) check(m *moment) {
 	}
 	n.placesAreCounted()
 	n.nobodyWaitsTooLong()
+	n.nobodyHangsInVain()
 	n.roomHasWalls()
 }
 

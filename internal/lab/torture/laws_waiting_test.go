@@ -126,6 +126,51 @@ func (n *node) nobodyWaitsTooLong() {
 	}
 }
 
+// nobodyHangsInVain is R9: a request whose every attempt hangs starts its next target where there is one, also where
+// that comes back later: it looks as often as it suspects.
+func (n *node) nobodyHangsInVain() {
+	for _, f := range n.flights {
+		if !f.hangsInVain() {
+			f.idle = 0
+			continue
+		}
+		if f.idle == 0 {
+			f.idle = n.w.mono
+		}
+		patience := time.Second
+		for _, p := range f.running {
+			patience = max(patience, p.silent)
+		}
+		if n.w.mono > f.idle+patience+slack {
+			n.w.broke("R9 a hung request starts its next target", "request %d has waited since %v for attempts that hang", f.number, f.idle)
+		}
+	}
+}
+
+// hangsInVain reports whether nothing is to be expected of all that a request has sent, and another target is free.
+func (f *flight) hangsInVain() bool {
+	s, plan := &f.seen, f.route.Plan
+	if f.single || f.answer != nil || len(f.running) == 0 || !f.inTheCommonRoom() || s.resumed || s.stopped || s.sent >= plan.Limits.MaxAttempts || !f.hangs(0) {
+		return false
+	}
+	for _, p := range f.running {
+		if p.hazy {
+			return false
+		}
+	}
+	ask := failover.Ask{Bytes: f.input * 4, Estimate: func() failover.Needs { return failover.Needs{Input: f.input, Output: 100} }}
+	for i := range plan.Targets {
+		t := &plan.Targets[i]
+		if last, tried := s.since[t.Key()]; tried && last == s.waits {
+			continue
+		}
+		if _, out, asProbe := t.Look(&ask, false, f.n.w.clock.now()); !out && !asProbe {
+			return true
+		}
+	}
+	return false
+}
+
 // lookAtTheGone notes which of a request's targets are open that are no longer configured: its plan has them yet.
 func (n *node) lookAtTheGone(f *flight) {
 	for i := range f.route.Plan.Targets {

@@ -31,7 +31,8 @@ type permit struct {
 	recheck bool          // certainly a recheck
 	maybe   bool          // it may be a recheck
 	resort  bool
-	alone   bool // it was asked for as the only target's
+	alone   bool          // it was asked for as the only target's
+	silent  time.Duration // how long it may be, before it is suspicious
 	real    resilience.Permit
 	bare    bool
 	attempt int // its number, for the story

@@ -116,7 +116,7 @@ func (n *node) start(number int) {
 			n.now.events = append(n.now.events, ev)
 		}
 		for _, tell := range n.lobby.Heard(ev) {
-			n.later(0, tell)
+			tell()
 		}
 	})
 	if n.router, err = route.NewSeeded(n.variant.cfg, n.engine, nil, n.w.seed); err != nil {
