@@ -126,6 +126,10 @@ func (w *world) refutedAt(k resilience.Key) {
 // some node, and what one node knows all know soon.
 func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 	w := n.w
+	if w.keysDiffer(account1(k)) {
+		delete(n.seen, k)
+		return
+	}
 	lasting := out && !x.Held && (x.Layer == resilience.LayerConnection || x.Layer == resilience.LayerModel) && !x.Kind.Transient() && !w.probed(k)
 	until := never
 	if !x.Until.IsZero() {
@@ -159,6 +163,14 @@ func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 			w.broke("K1 a trip is everybody's", "node %d has %v out (%v %v until %v), node %d has it free", n.id, k, x.Layer, x.Kind, until, o.id)
 		}
 	}
+}
+
+// keysDiffer reports whether the nodes' configurations have different secrets for a connection, as they do for a while
+// when a key is exchanged: what a node says of its own then takes the place of what the others say of theirs.
+func (w *world) keysDiffer(connection resilience.Key) bool {
+	return slices.ContainsFunc(w.nodes, func(n *node) bool {
+		return n.variant.credentialOf(connection) != w.nodes[0].variant.credentialOf(connection)
+	})
 }
 
 // probed reports whether some node has a probe in flight on the way to a target: then the end of its lease may
