@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"omniroute/resilience"
+	"omniroute/store/memory"
 )
 
 // wired is a runner in real time, inside a bubble.
@@ -120,6 +121,43 @@ func TestHandleHearsOfSuspicion(t *testing.T) {
 		}
 		if a := h.Do(h.Next(t.Context())); a.Type != Dispatch || a.Attempt.Target.Key() != key("b/1/m") {
 			t.Fatal(describe(a, h.Request, time.Now()))
+		}
+	})
+}
+
+// That another node of the cluster has found its provider hanging is news for a request here, too.
+func TestHandleHearsOfOtherNodes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hub := memory.NewHub(time.Now)
+		var nodes [2]*resilience.Engine
+		for i := range nodes {
+			e, err := resilience.New(resilience.Options{Store: hub.Node(fmt.Sprint("node-", i))})
+			if err == nil {
+				err = e.Start(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = e.Stop(context.Background()) }()
+			nodes[i] = e
+		}
+		rn := NewRunner(nodes[0])
+		defer rn.Close()
+		h := rn.Handle(NewRequest(planned(t, nodes[0], Limits{}, key("a/1/m"), key("b/1/m")), nil, true))
+		defer h.Close()
+		h.Do(Event{Type: Begin})
+		h.Do(h.Next(t.Context())) // suspicious
+		for range 5 {
+			permit, err := nodes[1].Target(key("a/1/m")).Acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			permit.Waited()
+		}
+		start := time.Now()
+		if a := h.Do(h.Next(t.Context())); a.Type != Dispatch || a.Attempt.Target.Key() != key("b/1/m") || time.Since(start) > 500*time.Millisecond {
+			t.Fatalf("after %v: %s", time.Since(start), describe(a, h.Request, time.Now()))
 		}
 	})
 }

@@ -42,9 +42,10 @@ func (l *Lobby) Unwatch(r *Request) {
 	delete(l.hang, r)
 }
 
-// Heard takes in an event of the engine and returns whom to tell, oldest first.
+// Heard takes in an event of the engine and returns whom to tell, oldest first. Where another node has opened the
+// breaker nobody knows what for: who is told finds out.
 func (l *Lobby) Heard(ev resilience.Event) (tell []func()) {
-	if ev.Type != resilience.EventOpened || ev.Cause != "suspicion" {
+	if ev.Type != resilience.EventOpened || ev.Cause != "suspicion" && ev.Cause != "cluster" {
 		return nil
 	}
 	var found []watcher
