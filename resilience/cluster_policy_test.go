@@ -86,6 +86,33 @@ func TestK1WhatANodeForgetsStandsForTheOthers(t *testing.T) {
 	})
 }
 
+// What is said of one credential neither ends nor hides what is said of another on a node that uses that.
+func TestV8NodesWithAnotherCredential(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 3, resilience.Options{}, func(t *testing.T, f *fleet) {
+		for i, e := range f.all {
+			credential := "old"
+			if i > 0 {
+				credential = "new"
+			}
+			p := resilience.Provider{Connections: []resilience.Connection{{ID: "a", Credential: credential}}}
+			if err := e.Configure(resilience.Config{Providers: map[string]resilience.Provider{"p": p}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindAuth, Quarantine: true})
+		time.Sleep(soon)
+		f.out(true, 0)
+		f.out(false, 1, 2)
+		f.all[1].RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: time.Minute})
+		time.Sleep(soon)
+		f.out(true)
+		time.Sleep(2 * time.Minute)
+		f.out(true, 0)
+		f.out(false, 1, 2)
+	})
+}
+
 // News of an exclusion that a node has already shortens nothing, though its policy would not let it begin one that long.
 func TestA5NewsDoesNotShortenWhatStands(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -88,7 +89,7 @@ func (e *Engine) contribute(ctx, life context.Context, leave bool) (sent, more b
 		// Somebody probes under a newer lease: what a late probe of ours said is void.
 		delete(s.changed, k.Gate)
 		s.views[k.Gate] = k.View
-		r, stands := k.View.Standing(k.Gate)
+		r, stands := e.standing(k.Gate, k.View)
 		e.install(k.Gate, r, stands)
 		s.missed = true // news may have overtaken this answer
 		kick(s.beatNow)
@@ -137,8 +138,8 @@ func (e *Engine) absorb(id RecordID, t transition) {
 		delete(s.views, id) // the others may have it configured yet
 		return
 	}
-	old, stands := v.Standing(id)
-	stands = stands && e.ofOurs(id, old)
+	old, stands := e.standing(id, v)
+	whole, _ := v.Standing(id) // what was said of another credential included
 	r, d, keep, ok := e.sharedRecord(id, x)
 	// What this gate knew is refuted, and what others said up to the date of the evidence.
 	cleared := max(v.latest(), s.stamp(t.provenAt))
@@ -157,7 +158,7 @@ func (e *Engine) absorb(id RecordID, t transition) {
 		switch {
 		case stands && adds(&r, d, old):
 			f = weigh(r, d, at)
-		case stands && !t.refuted && id.Layer != LayerOperator && lasts(old, x): // elsewhere, by other policies
+		case !t.refuted && id.Layer != LayerOperator && lasts(whole, x): // elsewhere, by other policies or another credential
 		case len(v.Facts) > 0:
 			v = v.Join(View{Cleared: cleared})
 		}
@@ -236,6 +237,17 @@ func (e *Engine) concerns(id RecordID) bool {
 		return false
 	}
 	return id.Key.Provider != "" && e.known(id.Key)
+}
+
+// standing is what a view says of this node: what was said of another credential does not concern it.
+func (e *Engine) standing(id RecordID, v View) (Record, bool) {
+	if c := e.conns[id.Key]; id.Layer == LayerConnection && c != nil && c.credential != "" {
+		v.Facts = slices.DeleteFunc(slices.Clone(v.Facts), func(f Fact) bool {
+			r, err := DecodeRecord(id, f.Text)
+			return err == nil && !e.ofOurs(id, r)
+		})
+	}
+	return v.Standing(id)
 }
 
 // ofOurs reports whether a record tells of the credential that this node uses.

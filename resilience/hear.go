@@ -58,8 +58,8 @@ func (e *Engine) hearKnown(k Known) {
 		e.hearReset(k.Gate.Key, v.Cleared)
 		return
 	}
-	before, stood := old.Standing(k.Gate)
-	after, stands := v.Standing(k.Gate)
+	before, stood := e.standing(k.Gate, old)
+	after, stands := e.standing(k.Gate, v)
 	if stood != stands || before != after {
 		e.install(k.Gate, after, stands)
 	}
@@ -93,7 +93,7 @@ func (e *Engine) hearReset(key Key, at Stamp) {
 // install makes a gate what its view says.
 func (e *Engine) install(id RecordID, r Record, stands bool) {
 	s := e.share
-	if !e.concerns(id) || stands && !e.ofOurs(id, r) {
+	if !e.concerns(id) {
 		return
 	}
 	s.installing = true
@@ -207,7 +207,7 @@ func (e *Engine) installKnown() {
 		return
 	}
 	for id, v := range e.share.views {
-		r, stands := v.Standing(id)
+		r, stands := e.standing(id, v)
 		if g, _ := e.gateOf(id); !stands || g.excluded || id.Layer == LayerOperator && !e.operator[id.Key].zero() {
 			continue
 		}
