@@ -80,7 +80,7 @@ func TestStreamFidelity(t *testing.T) {
 		"a comment within an event":     {": x\n" + hello + gap + finish + gap + done + gap, ": x\n" + hello + gap + finish + gap + done + gap},
 		"ids, retries, unknown fields":  {"id: 7\nretry: 10\nwhat: ever\n" + hello + gap + finish + gap + done + gap, "id: 7\nretry: 10\nwhat: ever\n" + hello + gap + finish + gap + done + gap},
 		"no space after the colon":      {strings.ReplaceAll(plain, "data: ", "data:"), strings.ReplaceAll(plain, "data: ", "data:")},
-		"unknown events":                {hello + gap + "event: ping\ndata: {\"type\":\"ping\"}\n\n" + finish + gap + done + gap, hello + gap + "event: ping\ndata: {\"type\":\"ping\"}\n\n" + finish + gap + done + gap},
+		"another API's events":          {hello + gap + "event: ping\ndata: {\"type\":\"ping\"}\n\n" + finish + gap + done + gap, hello + gap + finish + gap + done + gap},
 		"unknown JSON":                  {hello + gap + `data: {"object":"future.thing","x":[1,2,{"y":null}]}` + gap + finish + gap + done + gap, hello + gap + `data: {"object":"future.thing","x":[1,2,{"y":null}]}` + gap + finish + gap + done + gap},
 		"several data lines":            {"data: {\"id\":\"c\",\ndata: \"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n" + finish + gap + done + gap, "data: {\"id\":\"c\",\ndata: \"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n" + finish + gap + done + gap},
 		"an event of 8 MiB":             {big + gap + finish + gap + done + gap, big + gap + finish + gap + done + gap},

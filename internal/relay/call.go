@@ -189,10 +189,6 @@ func (c *call) read(length int64) resilience.Verdict {
 	return c.readWhole(body, length)
 }
 
-func isEvents(h http.Header) bool {
-	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
-}
-
 // refused reads an error answer.
 func (c *call) refused(body io.Reader) resilience.Verdict {
 	c.shorten(errorBodyWait)
@@ -235,7 +231,10 @@ func noSuchCall(status int) bool {
 
 // readFault keeps what an error envelope says, without the key that some upstreams repeat in it.
 func (c *call) readFault(envelope []byte) {
-	c.fault, _ = c.speaks.ReadError(envelope)
+	var ok bool
+	if c.fault, ok = c.speaks.ReadError(envelope); !ok && c.status >= 400 {
+		c.fault.Message = plainWords(c.header, envelope)
+	}
 	for _, s := range []*string{&c.fault.Message, &c.fault.Code, &c.fault.Type, &c.fault.Param} {
 		*s = c.x.rl.o.Hide(*s)
 	}

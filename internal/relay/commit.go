@@ -66,7 +66,7 @@ func (x *exchange) conclude(c *call) {
 func (x *exchange) answerHeaders(c *call) {
 	h := x.w.Header()
 	copyHeaders(h, c.header, notDown)
-	if c.translation != nil {
+	if c.translation != nil || x.Asked.Operation != dialect.OpOther && !isJSON(c.header) { // official clients read no other
 		h["Content-Type"] = jsonType
 	}
 	if id := c.header["X-Request-Id"]; len(id) > 0 {

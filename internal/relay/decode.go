@@ -27,7 +27,7 @@ func Decode(body io.Reader, encodings string) (io.Reader, error) {
 	}
 	for i := len(names) - 1; i >= 0; i-- {
 		switch name := strings.ToLower(strings.TrimSpace(names[i])); name {
-		case "", "identity":
+		case "", "identity", "none", "utf-8", "utf8", "chunked", "aws-chunked", "binary": // the latter are none, and some servers write them
 		case "gzip", "x-gzip":
 			body = lazily(body, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
 		case "br":

@@ -1,12 +1,15 @@
 package relay
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"omniroute/failover"
 	"omniroute/internal/dialect"
@@ -146,6 +149,17 @@ func unknownModel(rep failover.Report) bool {
 		}
 	}
 	return len(rep.Attempts)+len(rep.Skipped) > 0
+}
+
+// plainWords returns what an error says that is a short text and nothing more, "" for any other.
+func plainWords(h http.Header, text []byte) string {
+	const longest = 1000
+	text = bytes.TrimSpace(text)
+	odd := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) }
+	if len(text) > longest || bytes.ContainsFunc(text, odd) || dialect.Sniff(h.Get("Content-Type"), text) != dialect.FormatUnknown {
+		return ""
+	}
+	return string(text)
 }
 
 // requestFault passes on what the upstream said of the request. An upstream account's trouble is

@@ -57,3 +57,11 @@ next:
 		dst[name] = values
 	}
 }
+
+func isEvents(h http.Header) bool {
+	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
+}
+
+func isJSON(h http.Header) bool {
+	return strings.Contains(strings.ToLower(h.Get("Content-Type")), "json")
+}

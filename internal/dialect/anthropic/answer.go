@@ -88,7 +88,7 @@ func (Dialect) WriteAnswer(c *neutral.Context, a *neutral.Answer) []byte {
 			b := block{Type: "thinking", Thinking: &p.Text, Signature: p.Seal.WrapAny(name)}
 			out.Content = append(out.Content, b)
 		case neutral.PartCall:
-			out.Content = append(out.Content, block{Type: "tool_use", ID: p.Call.ID, Name: p.Call.Name, Input: p.Call.Object()})
+			out.Content = append(out.Content, block{Type: "tool_use", ID: neutral.PlainID(p.Call.ID), Name: p.Call.Name, Input: p.Call.Object()})
 		}
 	}
 	reason := stopReason(a.Ending, neutral.HasCall(a.Parts), neutral.Refused(a.Parts))

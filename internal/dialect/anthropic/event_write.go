@@ -80,7 +80,7 @@ func (w *eventWriter) open(dst []byte, e *neutral.Event) []byte {
 	case neutral.EventCall:
 		w.called = true
 		dst = append(dst, ",\"content_block\":{\"type\":\"tool_use\",\"id\":"...)
-		dst = dialect.AppendString(dst, e.ID)
+		dst = dialect.AppendString(dst, neutral.PlainID(e.ID)) // clients may send it to Anthropic later
 		dst = append(dst, ",\"name\":"...)
 		dst = dialect.AppendString(dst, e.Name)
 		return append(dst, ",\"input\":{}}}\n\n"...)

@@ -14,7 +14,8 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 		ID      string
 		Model   string
 		Choices []struct {
-			Message      message
+			Message      *message
+			Delta        message // of services that put a stream's chunk in the place of an answer
 			Text         text
 			FinishReason text `json:"finish_reason"`
 		}
@@ -29,7 +30,10 @@ func (Dialect) ReadAnswer(c *neutral.Context, body []byte) (*neutral.Answer, boo
 	first := &in.Choices[0]
 	end := finishOf([]byte(first.FinishReason))
 	out.Finish, out.Native = end.finish, end.native
-	m := &first.Message
+	m := first.Message
+	if m == nil {
+		m = &first.Delta
+	}
 	if thought := thoughtOf(m); thought != "" {
 		out.Parts = append(out.Parts, neutral.Part{Kind: neutral.PartReasoning, Text: thought})
 	}

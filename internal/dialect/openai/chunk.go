@@ -49,6 +49,7 @@ type chunk struct {
 	content, toolCall bool
 	vectors           bool // "data" or "embeddings" is an array that is not empty
 	entity            bool // it has an id or an object type: a thing, which may have an "error" of its own
+	typed             bool // it has a type, as events of other APIs have
 
 	failed   bool
 	envelope []byte
@@ -89,7 +90,9 @@ func scanChunk(data []byte, streamed bool) chunk {
 			flagged = string(word) == "error" || flagged
 			c.entity = len(word) > 0 || c.entity
 		case "type":
-			flagged = string(s.Text()) == "error" || flagged
+			word := s.Text()
+			c.typed = len(word) > 0
+			flagged = string(word) == "error" || flagged
 		case "base_resp": // MiniMax
 			flagged = member(&s, "status_code", "status_code") || flagged
 		case "model":
@@ -145,6 +148,12 @@ func (c *chunk) add(ch *choice) {
 	if ch.end.finish == dialect.FinishError {
 		c.failed = true
 	}
+}
+
+// foreign reports whether it is an event of another API, like the pings that some relays put into every
+// stream: clients fail on a chunk that has no choices.
+func (c *chunk) foreign() bool {
+	return c.object && c.typed && !c.hasChoices && !c.entity && !c.failed && !c.usage.Known
 }
 
 // says reports whether the value of an "error" member tells of one: some services send the

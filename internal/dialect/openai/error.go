@@ -76,7 +76,7 @@ func errorType(status int, code string) string {
 }
 
 // ReadError finds the error in a body or envelope: OpenAI's own shape, the error as a
-// string or at the top level, a list with the envelope in it, and "detail".
+// string or at the top level, a list with the envelope in it, a list of errors, and "detail".
 func (Dialect) ReadError(body []byte) (dialect.UpstreamError, bool) {
 	s := jsonscan.New(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
 	if s.Peek() == '[' && !s.Array() || s.Peek() != '{' {
@@ -91,6 +91,8 @@ func (Dialect) ReadError(body []byte) (dialect.UpstreamError, bool) {
 			inner = readErrorObject(s.Skip())
 		case key == "error" && s.Peek() == '"':
 			word = string(s.String())
+		case (key == "errors" || key == "error") && s.Peek() == '[':
+			inner = readErrorList(s.Skip())
 		case key == "base_resp":
 			for ok := s.Object(); ok; ok = s.More('}') {
 				readErrorMember(&s, string(s.Key()), &outer)
@@ -110,6 +112,19 @@ func (Dialect) ReadError(body []byte) (dialect.UpstreamError, bool) {
 		outer.Code = word
 	}
 	return outer, outer.Message != ""
+}
+
+// readErrorList reads a list of errors, as Cloudflare sends it: the first counts.
+func readErrorList(raw []byte) dialect.UpstreamError {
+	s := jsonscan.New(raw)
+	switch {
+	case !s.Array():
+	case s.Peek() == '{':
+		return readErrorObject(s.Skip())
+	case s.Peek() == '"':
+		return dialect.UpstreamError{Message: string(s.String())}
+	}
+	return dialect.UpstreamError{}
 }
 
 // readErrorObject reads the value of "error". One without a known member is shown as it is.

@@ -258,7 +258,7 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 			s.Skip()
 		}
 	}
-	c := er.find(key, id)
+	c := er.find(key, id, name)
 	if c.begun && c.id == "" && name != "" && args != "" && json.Valid([]byte(c.args)) {
 		// Another call whose upstream gives calls neither ids nor places of their own.
 		er.calls = append(er.calls, streamedCall{key: key})
@@ -268,7 +268,9 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 		c.id = id
 	}
 	if !c.said && !free {
-		args = strings.TrimLeft(args, " \t\r\n")
+		if args = strings.TrimLeft(args, " \t\r\n"); strings.TrimRight(args, " \t\r\n") == "null" {
+			args = "" // some models' word for none
+		}
 		c.said = args != ""
 	}
 	if !c.begun {
@@ -294,15 +296,23 @@ func (er *eventReader) call(raw []byte, place int64, out []neutral.Event) []neut
 }
 
 // find returns the call of an index. Some services give every call the same index and tell
-// them apart by the id.
-func (er *eventReader) find(key int64, id string) *streamedCall {
+// them apart by the id; others make up an id for every piece, so that one without a name goes on with the
+// last call.
+func (er *eventReader) find(key int64, id, name string) *streamedCall {
+	var last *streamedCall
 	for i := len(er.calls) - 1; i >= 0; i-- {
-		if c := &er.calls[i]; c.key == key {
-			if id != "" && c.id != "" && c.id != id {
-				break
-			}
+		c := &er.calls[i]
+		switch {
+		case c.key != key:
+			continue
+		case id == "", c.id == id, c.id == "" && last == nil:
 			return c
+		case last == nil:
+			last = c
 		}
+	}
+	if last != nil && name == "" {
+		return last
 	}
 	er.calls = append(er.calls, streamedCall{key: key})
 	return &er.calls[len(er.calls)-1]

@@ -49,6 +49,8 @@ func (st *stream) Observe(ev *sse.Event) dialect.Observation {
 	if st.op != dialect.OpGenerate {
 		c.failed = c.failed && !c.entity
 		c.content = !c.failed
+	} else if c.foreign() {
+		return dialect.Observation{Skip: true}
 	}
 	st.seen.join(c.seen)
 	st.finished.join(c.finished)

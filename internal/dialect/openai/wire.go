@@ -246,7 +246,9 @@ type arguments string
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	switch neutral.First(raw) {
 	case '"':
-		if *a = arguments(neutral.Word(raw)); strings.TrimSpace(string(*a)) == "" {
+		*a = arguments(neutral.Word(raw))
+		switch strings.TrimSpace(string(*a)) {
+		case "", "null": // some models' word for none
 			*a = ""
 		}
 	case 'n':
