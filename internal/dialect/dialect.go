@@ -36,6 +36,8 @@ type Dialect interface {
 	// where the dialect has another one for the same thing.
 	ErrorStatus(*ErrorReport) int
 
+	Reshaper
+
 	// KeepAlive returns what may be sent to the client of a stream, any number of times before its
 	// first event, and means nothing to it.
 	KeepAlive() []byte

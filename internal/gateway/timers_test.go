@@ -260,48 +260,6 @@ func TestChoicesOneAfterAnother(t *testing.T) {
 	})
 }
 
-// TestOtherFormatMovesOn: a whole answer where a stream was asked for would break the client, and
-// so would the reverse; the next target is asked.
-func TestOtherFormatMovesOn(t *testing.T) {
-	t.Parallel()
-	whole := `{"id":"w","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"whole"},"finish_reason":"stop"}]}`
-	good := raw(func(w http.ResponseWriter, _ func(), r *http.Request) {
-		if strings.Contains(r.Header.Get("X-Want"), "stream") {
-			io.WriteString(w, hello+gap+finish+gap+done+gap)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, whole)
-	})
-	wrong := raw(func(w http.ResponseWriter, _ func(), r *http.Request) {
-		if !strings.Contains(r.Header.Get("X-Want"), "stream") {
-			io.WriteString(w, hello+gap+finish+gap+done+gap)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, whole)
-	})
-	for _, want := range []string{"stream", "whole"} {
-		t.Run(want, func(t *testing.T) {
-			rawWorld(t, "", wrong, good, func(t *testing.T, w *gatewaytest.World) {
-				body := `{"model":"m"}`
-				if want == "stream" {
-					body = `{"model":"m","stream":true}`
-				}
-				req, _ := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/chat/completions", strings.NewReader(body))
-				req.Header.Set("X-Want", want)
-				a := w.Do(req)
-				if a.Status != 200 || a.Header.Get("X-Omniroute-Provider") != "v" || a.Finish != "stop" || a.Done != (want == "stream") {
-					t.Errorf("%+v", a)
-				}
-				if v := w.Stories()[0].Attempts[0].Verdict; v.Kind.String() != "malformed_response" {
-					t.Errorf("verdict %v", v)
-				}
-			})
-		})
-	}
-}
-
 // TestRedirectsAreNotFollowed: a key goes nowhere but where the configuration says.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var followed atomic.Int32

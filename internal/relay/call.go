@@ -299,33 +299,6 @@ func (c *call) Read(p []byte) (int, error) {
 // keep takes of a whole answer what is told of it, and not the rest.
 func (c *call) keep(a *dialect.Answer) { c.usage, c.id, c.model = a.Usage, a.ID, a.Model }
 
-// readWhole reads an answer that is not streamed to its end and looks at it.
-func (c *call) readWhole(body io.Reader, length int64) resilience.Verdict {
-	c.whole = NewBuffer()
-	err := c.whole.Fill(body, length, maxAnswer)
-	text := c.whole.B
-	if err == io.ErrShortBuffer { //nolint:errorlint // our own buffer's, never wrapped
-		return c.unusable(fmt.Sprintf("the answer is over %d MiB", maxAnswer>>20))
-	}
-	if err != nil {
-		return c.judge(classify.PhaseBody, text, &classify.CutError{Err: err})
-	}
-	streamed := c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.header.Get("Content-Type"), text) == dialect.FormatSSE
-	if streamed && c.x.Asked.Operation == dialect.OpGenerate {
-		return c.gather(text)
-	}
-	a := c.speaks.Inspect(c.asked, text)
-	if a.Error || a.Malformed || a.Empty() || streamed {
-		c.readFault(text)
-		return c.judge(classify.PhaseBody, text, nil)
-	}
-	if err := c.inClientsWords(); err != nil {
-		return c.unusable(err.Error())
-	}
-	c.keep(&a)
-	return resilience.Verdict{}
-}
-
 // firstContent reads a stream's events up to the first content and holds them back.
 func (c *call) firstContent(body io.Reader) resilience.Verdict {
 	c.phase.Store(uint32(classify.PhaseFirstEvent))
@@ -345,6 +318,9 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 		}
 		if err != nil {
 			return c.judge(classify.PhaseFirstEvent, c.said(said, nil), &classify.CutError{Err: err})
+		}
+		if len(c.held) == 0 && isWhole(ev) {
+			return c.notEvents(ev)
 		}
 		o := c.stream.Observe(ev)
 		c.frame(ev)

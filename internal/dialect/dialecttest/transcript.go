@@ -4,6 +4,7 @@ package dialecttest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,7 +24,8 @@ import (
 var update = flag.Bool("update", false, "write what the transcripts give into them")
 
 // Transcripts judges what is in testdata/*.txtar. In an archive the comment says what it shows;
-// NAME.sse is a stream and NAME.json a complete body, each followed by NAME.want. Files whose
+// NAME.sse is a stream and NAME.json a complete body, each followed by NAME.want. NAME.whole is a body that becomes a
+// stream, and NAME.pieces a stream that becomes a body. Files whose
 // names begin with "count-" answer a count of tokens, those with "other-" an unknown call.
 //
 // A folder in a name is the path below /v1/ that was asked: "embeddings/x.json".
@@ -102,6 +104,17 @@ func transcript(t *testing.T, d dialect.Dialect, given txtar.File) string {
 		}
 		return out.String()
 	}
+	if strings.HasSuffix(given.Name, ".whole") {
+		req.IncludeUsage = true
+		out, ok := d.Streamed(req, given.Data, "req")
+		if !ok {
+			return "cannot be told as a stream\n"
+		}
+		return string(out)
+	}
+	if strings.HasSuffix(given.Name, ".pieces") {
+		return gathered(t, d, given.Data)
+	}
 	r, st := sse.NewReader(bytes.NewReader(given.Data)), d.NewStream(req)
 	for {
 		ev, err := r.Next()
@@ -177,4 +190,30 @@ func flags(pairs ...any) []string {
 		}
 	}
 	return words
+}
+
+// gathered returns the whole answer that a stream becomes, and what is wrong with it.
+func gathered(t *testing.T, d dialect.Dialect, stream []byte) string {
+	t.Helper()
+	g := d.NewGather("req")
+	for r := sse.NewReader(bytes.NewReader(stream)); ; {
+		ev, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Next(ev)
+	}
+	out, ok := g.Answer()
+	if !ok {
+		return "cannot be told whole\n"
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, out, "", " "); err != nil {
+		return err.Error() + ": " + string(out) + "\n"
+	}
+	a := d.Inspect(&dialect.Request{}, out)
+	return pretty.String() + "\n" + answerLine(&a)
 }

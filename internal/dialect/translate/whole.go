@@ -40,9 +40,9 @@ func (g *Gather) Next(ev *sse.Event) { g.add(g.reader.Read(ev, g.events[:0])) }
 
 // Answer returns the client's answer. It is to be called once, when the upstream's dialect says that the answer is
 // complete.
-func (g *Gather) Answer() []byte {
+func (g *Gather) Answer() ([]byte, bool) {
 	g.add(g.reader.End(g.events[:0]))
-	return g.t.from.WriteAnswer(&g.t.context, g.whole.Answer())
+	return g.t.from.WriteAnswer(&g.t.context, g.whole.Answer()), true
 }
 
 func (g *Gather) add(events []neutral.Event) {
