@@ -126,10 +126,6 @@ func (w *world) refutedAt(k resilience.Key) {
 // some node, and what one node knows all know soon.
 func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 	w := n.w
-	if w.keysDiffer(account1(k)) {
-		delete(n.seen, k)
-		return
-	}
 	lasting := out && !x.Held && (x.Layer == resilience.LayerConnection || x.Layer == resilience.LayerModel) && !x.Kind.Transient() && !w.probed(k)
 	until := never
 	if !x.Until.IsZero() {
@@ -138,7 +134,7 @@ func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 	const skew = 1500 * time.Millisecond
 	before, had := n.seen[k]
 	account := account1(k)
-	cleared := w.refuted[account] > before.ord || w.refutedLast[account] >= before.at-2*time.Second // it may have heard in another order
+	cleared := w.refuted[account] > before.ord || w.refutedLast[account] >= before.at-2*time.Second || w.keysDiffer(account) // it may have heard in another order
 	if had && n.joined() && before.until > w.mono+skew && !cleared && x.Layer != resilience.LayerOperator && (!out || x.Layer == before.layer && until < before.until-skew && n.trusted(k, before)) {
 		if _, admitted, asProbe := n.engine.Target(k).Standing(false); !(asProbe && !admitted) {
 			w.broke("A5 K3 nodes join by the later deadline", "node %d: %v was out until %v and is out %v until %v (%v)", n.id, k, before.until, out, until, x.Layer)
@@ -166,7 +162,8 @@ func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 }
 
 // keysDiffer reports whether the nodes' configurations have different secrets for a connection, as they do for a while
-// when a key is exchanged: what a node says of its own then takes the place of what the others say of theirs.
+// when a key is exchanged: what a node says of its own then takes the place of what the others say of theirs, where it
+// is the graver and the longer.
 func (w *world) keysDiffer(connection resilience.Key) bool {
 	return slices.ContainsFunc(w.nodes, func(n *node) bool {
 		return n.variant.credentialOf(connection) != w.nodes[0].variant.credentialOf(connection)
