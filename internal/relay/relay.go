@@ -39,7 +39,7 @@ type Relay struct {
 	o          Options
 	log        *slog.Logger
 	transports transports
-	bases      bases
+	addresses  addresses
 	makers     makers
 	running    sync.WaitGroup
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
-	"sync"
 
 	"omniroute/classify"
 	"omniroute/internal/dialect"
@@ -62,27 +61,13 @@ func deadConnection(err error) bool {
 // belongs to one connection (law R8).
 func (c *call) request(ctx context.Context) (*http.Request, error) {
 	x := c.x
-	base, err := x.rl.bases.get(c.baseURL())
-	if err != nil {
-		return nil, &classify.LocalError{Op: "make the request", Err: err}
-	}
-	req, err := http.NewRequestWithContext(ctx, x.r.Method, "", nil)
-	if err != nil {
-		return nil, &classify.LocalError{Op: "make the request", Err: err}
-	}
 	path, query, body := c.open()
-	to := *base
-	if to.RawPath != "" {
-		to.RawPath += (&url.URL{Path: path}).EscapedPath()
+	to, err := x.rl.addresses.get(c.baseURL(), path)
+	if err != nil {
+		return nil, &classify.LocalError{Op: "make the request", Err: err}
 	}
-	to.Path += path
-	if query != "" {
-		if to.RawQuery != "" {
-			to.RawQuery += "&"
-		}
-		to.RawQuery += query
-	}
-	req.URL, req.Host = &to, to.Host
+	req := plainRequest.WithContext(ctx)
+	req.Method, req.URL, req.Host, req.Header = x.r.Method, withQuery(to, query), to.Host, http.Header{}
 	c.body.Retain()
 	req.Body, req.ContentLength = &upload{body: body, buffer: c.body}, body.Size()
 	req.GetBody = func() (io.ReadCloser, error) {
@@ -102,6 +87,22 @@ func (c *call) request(ctx context.Context) (*http.Request, error) {
 	}
 	c.up.Connection.Authorize(req.Header, c.up.Dialect)
 	return req, nil
+}
+
+// plainRequest is what requests are made of: http.NewRequest parses a URL, which is there.
+var plainRequest = &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+
+// withQuery returns the address with a query after its own. It leaves to as it is.
+func withQuery(to *url.URL, query string) *url.URL {
+	if query == "" {
+		return to
+	}
+	with := *to
+	if with.RawQuery != "" {
+		with.RawQuery += "&"
+	}
+	with.RawQuery += query
+	return &with
 }
 
 // open returns the path below the base URL, the query, and the body to send there.
@@ -153,33 +154,4 @@ func (x *exchange) query() string {
 	}
 	q.Del("key")
 	return q.Encode()
-}
-
-// bases keeps the parsed base URLs of upstreams.
-type bases struct {
-	mu   sync.RWMutex
-	kept map[string]*url.URL
-}
-
-const maxBases = 1000 // a configuration has few; reloads may bring new ones
-
-func (b *bases) get(raw string) (*url.URL, error) {
-	b.mu.RLock()
-	u := b.kept[raw]
-	b.mu.RUnlock()
-	if u != nil {
-		return u, nil
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	u.Fragment, u.RawFragment = "", ""
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.kept == nil || len(b.kept) >= maxBases {
-		b.kept = map[string]*url.URL{}
-	}
-	b.kept[raw] = u
-	return u, nil
 }
