@@ -74,12 +74,9 @@ func (x *exchange) answerHeaders(c *call) {
 	} else if id := c.header["Request-Id"]; len(id) > 0 {
 		h["X-Upstream-Request-Id"] = id[:1:1]
 	}
-	k := c.attempt.Target.Key()
-	v := [...]string{k.Provider, k.Connection, k.Model, strconv.Itoa(x.handle.Dispatched())}
-	h["X-Omniroute-Provider"] = v[0:1:1]
-	h["X-Omniroute-Connection"] = v[1:2:2]
-	h["X-Omniroute-Model"] = v[2:3:3]
-	h["X-Omniroute-Attempts"] = v[3:4:4]
+	names := &c.up.Names
+	h["X-Omniroute-Provider"], h["X-Omniroute-Connection"], h["X-Omniroute-Model"] = names[0:1:1], names[1:2:2], names[2:3:3]
+	h["X-Omniroute-Attempts"] = []string{strconv.Itoa(x.handle.Dispatched())}
 	if x.Session != "" {
 		if x.story.Session = string(x.Route.Served(x.picker, c.attempt.Place(), time.Now())); x.story.Session != "" {
 			h["X-Omniroute-Session"] = []string{x.story.Session}

@@ -201,6 +201,7 @@ func (r *Router) target(d catalog.Dialect, index int, t config.Target, c *config
 		Data: &Upstream{
 			Provider: t.Provider, Connection: c, Model: t.Model, Dialect: speak, BaseURL: c.BaseURL(speak),
 			RateLimitScope: t.Provider.RateLimitScope, Prefill: c.Prefill(speak, t.Model), Price: price, Priced: priced,
+			Names: [...]string{key.Provider, key.Connection, key.Model},
 		},
 	}
 }

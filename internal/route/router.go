@@ -91,6 +91,9 @@ type Upstream struct {
 	RateLimitScope resilience.Scope
 	// Prefill is how the model is asked to go on from the beginning of an answer.
 	Prefill catalog.Prefill
+	// Names are those of provider, connection and model, as a target's headers tell them: every answer in
+	// the works shares them.
+	Names [3]string
 	// Price is what the model costs, Priced whether that is known.
 	Price  catalog.Price
 	Priced bool
