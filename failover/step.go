@@ -95,12 +95,12 @@ type Attempt struct {
 	// LastResort says that its target was out, and was asked because nothing else was left.
 	LastResort bool
 
-	permit permit
-	start  time.Time
 	slow   bool // HedgeAfter has passed
 	silent bool // SuspectAfter has passed
-	index  int  // its target's place in the plan
-	record int  // its place among the records
+	permit permit
+	start  time.Time
+	index  int // its target's place in the plan
+	record int // its place among the records
 	call   *call
 }
 

@@ -104,23 +104,23 @@ type Observation struct {
 type Answer struct {
 	// Content and ToolCall as in Observation, for the whole answer.
 	Content, ToolCall bool
-	// Finish and NativeFinish tell why the model stopped, in our words and the upstream's;
-	// of several choices one that the upstream gave up counts, then the first that did not
-	// end well, else the last.
-	Finish       Finish
-	NativeFinish string
 	// Complete: the end of the bytes is the end of the answer, terminator or not. Of a stream
 	// it says that every choice seen has a finish reason and no error came, not even after
 	// them; of a body that it can be read and is no error.
 	Complete bool
 	// Terminated: the terminator was seen.
 	Terminated bool
-	// Error, Envelope: as in Observation. Of a stream the envelope is not kept.
-	Error    bool
-	Envelope []byte
 	// Malformed: a body that is not what was asked for. Dropped counts a stream's malformed events.
 	Malformed bool
-	Dropped   int
+	// Error, Envelope: as in Observation. Of a stream the envelope is not kept.
+	Error bool
+	// Finish and NativeFinish tell why the model stopped, in our words and the upstream's;
+	// of several choices one that the upstream gave up counts, then the first that did not
+	// end well, else the last.
+	Finish       Finish
+	NativeFinish string
+	Envelope     []byte
+	Dropped      int
 	// Model is the upstream's own word, empty when it named none. ID names the answer.
 	Model string
 	ID    string

@@ -210,7 +210,8 @@ func (g *Gateway) accept(w http.ResponseWriter, r *http.Request) *relay.Request 
 		g.fail(w, r, refusal(err))
 		return nil
 	}
-	name, pinned := asked.Model, resilience.Key{}
+	name := asked.Model
+	var pinned *resilience.Key
 	if d == response {
 		previous, err := responses.PreviousID(body.B)
 		if err != nil {

@@ -33,7 +33,7 @@ func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 	q := &relay.Request{ID: idOf(w), Route: anywhere, Dialect: response, Asked: asked, Body: body, Stored: id, Caller: caller(r)}
 	if known {
 		var err error
-		q.Pinned, asked.Model = made.Target, made.Target.Provider+"/"+made.Target.Model
+		q.Pinned, asked.Model = &made.Target, made.Target.Provider+"/"+made.Target.Model
 		if q.Route, q.Barred, err = g.resolve(r, response, asked.Model, ""); err != nil {
 			body.Release()
 			g.fail(w, r, refusal(err))
@@ -45,18 +45,18 @@ func (g *Gateway) stored(w http.ResponseWriter, r *http.Request) {
 
 // pinned returns the name to ask the router for and the one target that a request can go to: one
 // that goes on from a stored response has to meet the connection that has it.
-func (g *Gateway) pinned(r *http.Request, previous, model string) (string, resilience.Key, *dialect.ErrorReport) {
+func (g *Gateway) pinned(r *http.Request, previous, model string) (string, *resilience.Key, *dialect.ErrorReport) {
 	if previous == "" {
-		return model, resilience.Key{}, nil
+		return model, nil, nil
 	}
 	made, known := g.relay.Maker(previous)
 	switch {
 	case !known:
-		return model, resilience.Key{}, nil // one of its targets may know it
+		return model, nil, nil // one of its targets may know it
 	case !g.theirs(r, made):
-		return "", resilience.Key{}, unknownResponse(previous, "previous_response_id")
+		return "", nil, unknownResponse(previous, "previous_response_id")
 	}
-	return made.Target.Provider + "/" + made.Target.Model, made.Target, nil
+	return made.Target.Provider + "/" + made.Target.Model, &made.Target, nil
 }
 
 // theirs reports whether a caller may have a stored response: one whose key may not have everything gets

@@ -43,7 +43,7 @@ func (c *call) hearLimits() {
 
 // noteUse says what the answer has cost, for the estimates of what others will.
 func (c *call) noteUse() {
-	u := &c.usage
+	u := &c.told.usage
 	r, ok := c.attempt.Reserved().(*headroom.Reservation)
 	if !ok || !u.Known {
 		return

@@ -45,40 +45,45 @@ type call struct {
 	translation *translate.Translation
 	words       *translate.Stream
 	framer      dialect.Framer // of the client's own dialect, nil where there is none
-	reused      bool           // the transport's connection had carried a request before
 	body        *Buffer        // of the request, as long as the call may send it
 
 	// What the upstream answers, without the response that it came in: that keeps the request, too.
-	status    int // 0 before it does
-	header    http.Header
-	src       io.ReadCloser // the body as it comes, encodings undone by whoever reads the call
-	events    *sse.Reader   // of a stream
-	stream    dialect.Stream
-	last      dialect.Observation
-	usage     dialect.Usage         // of the whole answer
-	id, model string                // as the upstream calls it
-	fault     dialect.UpstreamError // what an error envelope said
+	status int // 0 before it does
+	header http.Header
+	src    io.ReadCloser // the body as it comes, encodings undone by whoever reads the call
+	events *sse.Reader   // of a stream
+	stream dialect.Stream
+	last   dialect.Observation
+	told   *told                  // of the whole answer
+	fault  *dialect.UpstreamError // what an error envelope said, nil where none came
 
 	// follower keeps what the client gets, so that another attempt can go on with it; nil where none
-	// will. goesOn says of such an attempt that its upstream was asked to go on, not to begin anew.
+	// will.
 	follower *seam.Follower
 	recovery *recovery // what the call is to finish, nil for an answer of its own
-	goesOn   bool
 
-	held  []byte // a stream's events before its first content
-	first []byte // the event with the first content, valid until the next one is read
+	held  *Buffer // a stream's events before its first content
+	first []byte  // the event with the first content, valid until the next one is read
 	// translated is what held and first are to a client of another dialect.
 	translated []byte
 	whole      *Buffer // an answer that is not streamed
-	isStream   bool    // whole is the client's stream
 
+	isStream bool // whole is the client's stream
+	reused   bool // the transport's connection had carried a request before
+	goesOn   bool // of a call that is to finish an answer: its upstream was asked to go on, not to begin anew
 	// The pump's. unsent says that events wait for a flush, and gone why the client did not take
 	// one. complete says that nothing more need come, winding that the watch knows.
 	pumping, unsent, complete, winding bool
 	gone                               error
 	gaps                               *telemetry.Gaps // nil where nobody counts them
 
-	outcome resilience.Verdict // of the answer's end, the zero value for a good one
+	outcome *resilience.Verdict // of the answer's end, nil for a good one
+}
+
+// told is what an upstream tells of an answer: what it has cost, and what the upstream calls it.
+type told struct {
+	usage     dialect.Usage
+	id, model string
 }
 
 func newCall(x *exchange, a *failover.Attempt) *call {
@@ -86,8 +91,8 @@ func newCall(x *exchange, a *failover.Attempt) *call {
 	c.body.Retain()
 	c.ctx, c.cancel = context.WithCancelCause(x.ctx)
 	c.base = a.Start()
-	c.deadline = x.handle.Deadline()
-	c.after, c.limit, c.name = a.Timeout, c.base.Add(a.Timeout), "answer_timeout"
+	c.deadline = x.handle.Deadline().Sub(c.base)
+	c.after, c.limit, c.name = a.Timeout, a.Timeout, "answer_timeout"
 	if x.Asked.Stream {
 		c.name = "first_token_timeout"
 	}
@@ -96,10 +101,9 @@ func newCall(x *exchange, a *failover.Attempt) *call {
 		aside = min(aside, a.HedgeAfter)
 	}
 	if aside < a.Timeout {
-		c.aside = c.base.Add(aside)
+		c.aside = aside
 	}
-	c.handOver = func() { x.handOver(c) }
-	c.slowWriter = x.hurryWriter
+	c.keeper = c
 	c.phase.Store(uint32(classify.PhaseDial))
 	c.speak()
 	switch {
@@ -123,6 +127,8 @@ func (c *call) run() failover.Event {
 		return failover.Event{Type: failover.Content, Attempt: c.attempt.ID, Status: c.status}
 	}
 	defer c.end()
+	c.held.Release()
+	c.held = nil
 	switch {
 	case c.x.ctx.Err() != nil:
 		return failover.Event{Type: failover.Abandoned}
@@ -231,13 +237,22 @@ func noSuchCall(status int) bool {
 
 // readFault keeps what an error envelope says, without the key that some upstreams repeat in it.
 func (c *call) readFault(envelope []byte) {
-	var ok bool
-	if c.fault, ok = c.speaks.ReadError(envelope); !ok && c.status >= 400 {
-		c.fault.Message = plainWords(c.header, envelope)
+	fault, ok := c.speaks.ReadError(envelope)
+	if !ok && c.status >= 400 {
+		fault.Message = plainWords(c.header, envelope)
 	}
-	for _, s := range []*string{&c.fault.Message, &c.fault.Code, &c.fault.Type, &c.fault.Param} {
+	for _, s := range []*string{&fault.Message, &fault.Code, &fault.Type, &fault.Param} {
 		*s = c.x.rl.o.Hide(*s)
 	}
+	c.fault = &fault
+}
+
+// lastWords returns what an error envelope said in prose, empty where there was none.
+func (c *call) lastWords() string {
+	if c.fault == nil {
+		return ""
+	}
+	return c.fault.Message
 }
 
 // judge asks the classifier, with the cause of a cancellation in place of its symptom.
@@ -297,12 +312,12 @@ func (c *call) Read(p []byte) (int, error) {
 }
 
 // keep takes of a whole answer what is told of it, and not the rest.
-func (c *call) keep(a *dialect.Answer) { c.usage, c.id, c.model = a.Usage, a.ID, a.Model }
+func (c *call) keep(a *dialect.Answer) { c.told = &told{a.Usage, a.ID, a.Model} }
 
 // firstContent reads a stream's events up to the first content and holds them back.
 func (c *call) firstContent(body io.Reader) resilience.Verdict {
 	c.phase.Store(uint32(classify.PhaseFirstEvent))
-	c.events = sse.NewReader(body)
+	c.events, c.held = sse.NewReader(body), NewBuffer()
 	c.stream = c.speaks.NewStream(c.asked)
 	if c.translation != nil {
 		c.words = c.translation.Stream().FollowedBy(c.follower)
@@ -319,7 +334,7 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 		if err != nil {
 			return c.judge(classify.PhaseFirstEvent, c.said(said, nil), &classify.CutError{Err: err})
 		}
-		if len(c.held) == 0 && isWhole(ev) {
+		if len(c.held.B) == 0 && isWhole(ev) {
 			return c.notEvents(ev)
 		}
 		o := c.stream.Observe(ev)
@@ -340,12 +355,12 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 			return c.judge(classify.PhaseFirstEvent, c.said(said, ev), nil)
 		case o.Skip:
 			said = c.said(said, ev)
-		case len(c.held)+len(ev.Raw) <= maxHeld:
+		case len(c.held.B)+len(ev.Raw) <= maxHeld:
 			if said != nil {
 				said = append(said, ev.Raw...)
 			}
 			c.hear(ev)
-			c.held = append(c.held, ev.Raw...)
+			c.held.B = append(c.held.B, ev.Raw...)
 		case !ev.Comment: // comments beyond the bound are let go; they mean nothing
 			return c.unusable(fmt.Sprintf("over %d bytes came before any content", maxHeld))
 		}
@@ -363,7 +378,7 @@ func (c *call) whollyEmpty() bool {
 // said returns all that the stream has said, with one more event.
 func (c *call) said(said []byte, ev *sse.Event) []byte {
 	if said == nil {
-		said = append(make([]byte, 0, len(c.held)+256), c.held...)
+		said = append(make([]byte, 0, len(c.held.B)+256), c.held.B...)
 	}
 	if ev != nil && len(said)+len(ev.Raw) <= maxHeld {
 		said = append(said, ev.Raw...)

@@ -302,7 +302,7 @@ func (x *exchange) terminate(c *call) {
 // breakOff ends an attempt's stream after content, and with it the client's, unless another attempt
 // may go on with that.
 func (x *exchange) breakOff(c *call, v resilience.Verdict) {
-	if c.outcome = v; !x.mayGoOn(c, v) {
+	if c.outcome = &v; !x.mayGoOn(c, v) {
 		x.fail(c, v)
 	}
 }
@@ -319,8 +319,8 @@ func (x *exchange) fail(c *call, v resilience.Verdict) {
 	case ruleShutdown:
 		rep.Code, rep.Message = dialect.CodeShuttingDown, shutdownReport("").Message
 	}
-	if c.fault.Message != "" {
-		rep.Message = c.fault.Message
+	if said := c.lastWords(); said != "" {
+		rep.Message = said
 	}
 	x.story.Broke = v.String()
 	_, err := x.w.Write(c.errorEvent(rep))
@@ -336,16 +336,16 @@ func (x *exchange) fail(c *call, v resilience.Verdict) {
 func (x *exchange) clientGone(c *call, err error) {
 	if c.gone = err; errors.Is(context.Cause(c.ctx), errDeadline) {
 		x.story.Broke = "the client read too slowly until the deadline"
-		c.outcome = resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout, Rule: "deadline"}
+		c.outcome = &resilience.Verdict{Scope: resilience.ScopeLocal, Kind: resilience.KindTimeout, Rule: "deadline"}
 		return
 	}
 	c.cancel(context.Canceled)
 	x.left()
-	c.outcome = resilience.Verdict{Scope: resilience.ScopeClient, Kind: resilience.KindCanceled, Rule: "client.gone", Evidence: err.Error()}
+	c.outcome = &resilience.Verdict{Scope: resilience.ScopeClient, Kind: resilience.KindCanceled, Rule: "client.gone", Evidence: err.Error()}
 }
 
 // hurryWriter bounds what a client that reads slowly may still take, and calmWriter takes that
-// back for the connection's next request. The watch calls the first, and not after its end.
+// back for the connection's next request. A watch calls the first, and not after its end.
 func (x *exchange) hurryWriter() {
 	x.hurried = true
 	_ = x.out.SetWriteDeadline(time.Now().Add(lastWords)) // a writer that cannot is bounded by its server

@@ -51,6 +51,10 @@ func (x *exchange) setInline(c *call) chan failover.Action {
 	return x.driver
 }
 
+// handOver and slowWriter make the call the keeper of its watch.
+func (c *call) handOver()   { c.x.handOver(c) }
+func (c *call) slowWriter() { c.x.hurryWriter() }
+
 // handOver starts a goroutine that drives the loop while the handler waits for its attempt.
 func (x *exchange) handOver(c *call) {
 	x.mu.Lock()

@@ -129,7 +129,7 @@ func count(n int, one, many string) string {
 // lastWords returns what the upstream of the last attempt said, as far as it said anything.
 func (x *exchange) lastWords() string {
 	for i := len(x.calls) - 1; i >= 0; i-- {
-		if m := x.calls[i].fault.Message; m != "" {
+		if m := x.calls[i].lastWords(); m != "" {
 			return m
 		}
 	}
@@ -167,8 +167,8 @@ func plainWords(h http.Header, text []byte) string {
 func (x *exchange) requestFault(out *dialect.ErrorReport, first *failover.Record) {
 	var fault dialect.UpstreamError
 	for _, c := range x.calls {
-		if c.attempt.Target.Key() == first.Key && c.fault.Message != "" {
-			if fault = c.fault; c.translation != nil {
+		if c.attempt.Target.Key() == first.Key && c.lastWords() != "" {
+			if fault = *c.fault; c.translation != nil {
 				fault = translate.Fault(fault, first.Verdict.Kind)
 			}
 			break

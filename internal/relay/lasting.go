@@ -47,7 +47,7 @@ func inBackground(body []byte) bool {
 func (x *exchange) failed(c *call, v resilience.Verdict) failover.Event {
 	ev := failover.Event{Type: failover.Failed, Attempt: c.attempt.ID, Status: c.status, Verdict: v}
 	if v.Kind == resilience.KindContextLength {
-		ev.Window = fit.Said(c.fault.Message)
+		ev.Window = fit.Said(c.lastWords())
 	}
 	if !x.lasting || c.repeatable(v) || v.Scope == resilience.ScopeClient {
 		return ev

@@ -53,14 +53,14 @@ const maxResponseID = 256
 // remember notes who has made a response that may be asked for again, or has been found to have it.
 func (x *exchange) remember(c *call) {
 	key := c.attempt.Target.Key()
-	if x.Stored != "" && x.r.Method != http.MethodDelete && c.model != "" && len(x.Stored) <= maxResponseID {
+	if x.Stored != "" && x.r.Method != http.MethodDelete && c.told.model != "" && len(x.Stored) <= maxResponseID {
 		if _, known := x.rl.makers.get(x.Stored); !known {
-			key.Model = c.model // the plan knew none
+			key.Model = c.told.model // the plan knew none
 			x.rl.makers.put(x.Stored, Maker{key, x.Caller})
 		}
 		return
 	}
-	if id := c.id; c.translation == nil && c.speaks.Name() == "responses" && x.Asked.Operation == dialect.OpGenerate && id != "" && len(id) <= maxResponseID {
+	if id := c.told.id; c.translation == nil && c.speaks.Name() == "responses" && x.Asked.Operation == dialect.OpGenerate && id != "" && len(id) <= maxResponseID {
 		x.rl.makers.put(id, Maker{key, x.Caller})
 	}
 }

@@ -143,14 +143,15 @@ func (r *recovery) failed(c *call, v resilience.Verdict) failover.Event {
 func (x *exchange) settleRecovery(c *call, ev failover.Event) *call {
 	r := x.recovery
 	if r.cut != c {
-		x.story.Usage = seam.Sum(r.spent, c.usage)
-		if c.outcome.Scope == resilience.ScopeNone {
+		r.spent = seam.Sum(r.spent, c.told.usage)
+		x.story.Usage = &r.spent
+		if c.outcome == nil {
 			x.story.Recovery.Outcome = telemetry.Recovered
 		}
 		x.handle.Do(ev)
 		return nil
 	}
-	r.spent = c.usage
+	r.spent = c.told.usage
 	x.mu.Lock()
 	x.driver = nil // whoever drove is done
 	x.mu.Unlock()
@@ -159,7 +160,7 @@ func (x *exchange) settleRecovery(c *call, ev failover.Event) *call {
 	if act.Type == failover.Commit {
 		return x.call(act.Attempt.ID)
 	}
-	x.story.Usage = r.spent
+	x.story.Usage = &r.spent
 	switch {
 	case act.Type == failover.GiveUp:
 		x.failLate(r.verdict)

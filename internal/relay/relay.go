@@ -72,9 +72,9 @@ type Request struct {
 	// Body holds the bytes of Asked.Body. Serve releases it as soon as no further attempt can need
 	// them. Nil: the bytes are not to be used again.
 	Body *Buffer
-	// Pinned is the one target that may answer, where only that has what the request names. Zero
+	// Pinned is the one target that may answer, where only that has what the request names. Nil
 	// means any.
-	Pinned resilience.Key
+	Pinned *resilience.Key
 	// Stored is the id of a stored response that the path names, empty where it names none.
 	Stored string
 	// Caller tells the clients of one key from those of another.
@@ -97,27 +97,27 @@ type exchange struct {
 	handle    *failover.Handle // nil once nothing else will be tried, and answering says what becomes of the answer
 	answering failover.Answering
 	picker    failover.Picker
-	lasting   bool // it makes something that stays (law R10)
 	calls     []*call
 	few       [2]*call // room for calls
+	started   time.Time
+	story     plot
+	alive     *keepalive // nil where the client gets no signs of life
 	// reaching counts the calls that have neither come to their first content nor failed.
 	reaching atomic.Int32
-	started  time.Time
-	story    plot
-	hurried  bool       // a write deadline was set
-	gone     bool       // the client has left
-	alive    *keepalive // nil where the client gets no signs of life
+
+	lasting bool // it makes something that stays (law R10)
+	hurried bool // a write deadline was set
+	gone    bool // the client has left
 	// released says that the bytes of the body are not ours to read any more.
 	released bool
-
-	speeches []speech         // for targets of other dialects
-	passed   *dialect.Request // what passes through in place of Asked, if not nil
-	unfit    []failover.Skip  // targets that cannot take the request
-
 	// recovers says that an answer that breaks off may be finished by another attempt; recovery is
 	// set once that is tried.
 	recovers bool
 	recovery *recovery
+
+	speeches []speech         // for targets of other dialects
+	passed   *dialect.Request // what passes through in place of Asked, if not nil
+	unfit    []failover.Skip  // targets that cannot take the request
 
 	// stopped is the verdict that may not be followed by another attempt, since the upstream may
 	// have done what was asked for.
@@ -133,7 +133,7 @@ type plot struct {
 	Status       int
 	Code, Broke  string
 	Session      string
-	Usage        dialect.Usage
+	Usage        *dialect.Usage // nil where there was no answer
 	Recovery     *telemetry.Recovery
 	FirstContent time.Duration
 	Gaps         []*telemetry.Gaps
@@ -189,14 +189,18 @@ func (x *exchange) choose() *call {
 
 // settle says how the answer ended. It returns the attempt that goes on with it where one does.
 func (x *exchange) settle(c *call) *call {
-	x.story.Usage = c.usage
+	x.story.Usage = &c.told.usage
 	x.remember(c)
 	c.noteUse()
+	var outcome resilience.Verdict
+	if c.outcome != nil {
+		outcome = *c.outcome
+	}
 	if x.handle == nil {
-		x.answering.End(c.outcome, c.status, time.Now())
+		x.answering.End(outcome, c.status, time.Now())
 		return nil
 	}
-	ev := failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: c.outcome, Status: c.status}
+	ev := failover.Event{Type: failover.Ended, Attempt: c.attempt.ID, Verdict: outcome, Status: c.status}
 	if x.recovery == nil {
 		x.handle.Do(ev)
 		return nil
@@ -281,10 +285,14 @@ func (x *exchange) finish() {
 		return
 	}
 	p := &x.story
+	var usage dialect.Usage
+	if p.Usage != nil {
+		usage = *p.Usage
+	}
 	x.rl.o.Observe(telemetry.Story{
 		ID: x.ID, At: x.started, Duration: time.Since(x.started), Dialect: x.Dialect.Name(), Method: x.r.Method, Path: x.Asked.Path,
 		Model: x.Asked.Model, Route: x.Route.Name, Stream: x.Asked.Stream, TraceParent: telemetry.ParentOf(x.r.Header),
-		Status: p.Status, Code: p.Code, Broke: p.Broke, Session: p.Session, Usage: p.Usage, Recovery: p.Recovery,
+		Status: p.Status, Code: p.Code, Broke: p.Broke, Session: p.Session, Usage: usage, Recovery: p.Recovery,
 		FirstContent: p.FirstContent, Attempts: attempts, Gaps: p.Gaps, Skipped: p.Skipped,
 	})
 }

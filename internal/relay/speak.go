@@ -41,7 +41,7 @@ func (x *exchange) prepare() error {
 		if x.Barred != nil && x.Barred[i] {
 			continue
 		}
-		if x.Pinned != (resilience.Key{}) && t.Key() != x.Pinned {
+		if x.Pinned != nil && t.Key() != *x.Pinned {
 			x.handle.Bar(i)
 			continue
 		}
@@ -75,7 +75,7 @@ func (x *exchange) prepare() error {
 
 // choosy reports whether there may be targets that cannot take the request as it is.
 func (x *exchange) choosy() bool {
-	if x.Pinned != (resilience.Key{}) {
+	if x.Pinned != nil {
 		return true
 	}
 	for i := range x.Route.Plan.Targets {
@@ -178,8 +178,9 @@ func (x *exchange) passFirst(c *call) bool {
 	if c.words != nil {
 		ok = x.pass(c, c.translated)
 	} else {
-		ok = x.pass(c, c.held) && x.pass(c, c.first)
+		ok = x.pass(c, c.held.B) && x.pass(c, c.first)
 	}
+	c.held.Release()
 	c.held, c.first, c.translated = nil, nil, nil
 	return ok
 }

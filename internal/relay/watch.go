@@ -45,46 +45,49 @@ const (
 // is slow, counts against nobody.
 type watch struct {
 	cancel context.CancelCauseFunc
-	// handOver is called once at aside, slowWriter once at the deadline.
-	handOver, slowWriter func()
+	keeper keeper
+	base   time.Time // of the dispatch, from which the times below are counted
+
+	phase atomic.Uint32 // a classify.Phase
+	stage stage
 
 	mu       sync.Mutex
 	timer    *time.Timer
-	stage    stage
-	expired  error     // what ended the attempt
-	deadline time.Time // of the request
-	aside    time.Time // when others may be started beside it; zero when that does not matter any more
-	limit    time.Time // of the wait
-	name     string    // of the timer behind limit, as the configuration has it
+	expired  error         // what ended the attempt
+	deadline time.Duration // of the request
+	aside    time.Duration // when others may be started beside it; 0 when that does not matter any more
+	limit    time.Duration // of the wait
+	name     string        // of the timer behind limit, as the configuration has it
 	after    time.Duration
 	idle     time.Duration
 	stall    time.Duration
 
-	phase atomic.Uint32 // a classify.Phase
-
-	// The reader's: when the present Read began, in nanoseconds since base (0: none is under way), and
-	// the time spent in Reads since the last content.
-	base    time.Time
+	// The reader's: when the present Read began, in nanoseconds (0: none is under way), and the time
+	// spent in Reads since the last content.
 	reading atomic.Int64
 	dry     atomic.Int64
+}
+
+// keeper is told what a watch sees, at most once each.
+type keeper interface {
+	handOver()   // at aside
+	slowWriter() // at the deadline, of an answer that is on its way
 }
 
 // start arms the watch.
 func (w *watch) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(time.Until(w.next()), w.check)
+	w.timer = time.AfterFunc(w.next()-time.Since(w.base), w.check)
 }
 
 // next returns when the watch has to look again.
-func (w *watch) next() time.Time {
+func (w *watch) next() time.Duration {
 	at := w.deadline
 	if w.stage == waiting {
-		if w.limit.Before(at) {
-			at = w.limit
-		}
-		if !w.aside.IsZero() && w.aside.Before(at) {
-			at = w.aside
+		at = min(at, w.limit)
+		if w.aside > 0 {
+			at = min(at, w.aside)
 		}
 	}
 	return at
@@ -94,7 +97,7 @@ func (w *watch) next() time.Time {
 func (w *watch) shorten(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if at := time.Now().Add(d); w.stage == waiting && at.Before(w.limit) {
+	if at := time.Since(w.base) + d; w.stage == waiting && at < w.limit {
 		w.limit = at
 		w.timer.Reset(d)
 	}
@@ -113,7 +116,7 @@ func (w *watch) stream(idle, stall time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stage, w.idle, w.stall = streaming, idle, stall
-	w.timer.Reset(min(idle, stall, time.Until(w.deadline)))
+	w.timer.Reset(min(idle, stall, w.left()))
 }
 
 // write watches the writing of a whole answer, which only the deadline bounds.
@@ -121,9 +124,13 @@ func (w *watch) write() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stage = streaming
-	w.idle, w.stall = time.Until(w.deadline)+time.Hour, time.Until(w.deadline)+time.Hour
-	w.timer.Reset(time.Until(w.deadline))
+	left := w.left()
+	w.idle, w.stall = left+time.Hour, left+time.Hour
+	w.timer.Reset(left)
 }
+
+// left returns the time to the deadline.
+func (w *watch) left() time.Duration { return w.deadline - time.Since(w.base) }
 
 // close gives a complete answer so long to end.
 func (w *watch) close(d time.Duration) {
@@ -159,26 +166,26 @@ func (w *watch) stop() {
 func (w *watch) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
+	now := time.Since(w.base)
 	var next time.Duration
 	switch w.stage {
 	case held, over:
 		return
 	case waiting:
-		if !w.limit.After(now) && w.limit.Before(w.deadline) {
+		if w.limit <= now && w.limit < w.deadline {
 			w.expire(&classify.TimeoutError{Phase: classify.Phase(w.phase.Load()), Timer: w.name, After: w.after})
 			return
 		}
-		if !w.aside.IsZero() && !w.aside.After(now) {
-			w.aside = time.Time{}
-			w.handOver()
+		if w.aside > 0 && w.aside <= now {
+			w.aside = 0
+			w.keeper.handOver()
 		}
-		next = w.next().Sub(now)
+		next = w.next() - now
 	case streaming, closing:
 		// In this order, so that a Read which ends meanwhile is counted once or not at all.
 		dry, wait := time.Duration(w.dry.Load()), time.Duration(0)
 		if since := w.reading.Load(); since != 0 {
-			wait = max(now.Sub(w.base)-time.Duration(since), 0)
+			wait = max(now-time.Duration(since), 0)
 			dry += wait
 		}
 		switch {
@@ -192,16 +199,16 @@ func (w *watch) check() {
 			w.expire(&classify.TimeoutError{Phase: classify.PhaseMidStream, Timer: "stall_timeout", After: w.stall})
 			return
 		}
-		next = min(w.idle-wait, w.stall-dry, w.deadline.Sub(now))
+		next = min(w.idle-wait, w.stall-dry, w.deadline-now)
 		if w.stage == closing {
 			next = min(next, w.idle-dry)
 		}
 	}
-	if !w.deadline.After(now) {
+	if w.deadline <= now {
 		sending := w.stage == streaming || w.stage == closing
 		w.expire(errDeadline)
 		if sending {
-			w.slowWriter()
+			w.keeper.slowWriter()
 		}
 		return
 	}
