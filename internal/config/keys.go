@@ -283,7 +283,7 @@ var ruleFields = []field{
 	{key: "code", spec: orList(spec{kind: kindString}), doc: "The error's code or type as its envelope has it, whatever the spelling; * at either end stands for anything. Or a list, one of which must fit."},
 	{key: "text", spec: orList(spec{kind: kindString}), doc: "A part of the error's message, in any case, from the start of a word; * stands for anything. Or a list, one of which must fit.", example: `"credit pool empty"`},
 	{key: "not", spec: orList(spec{kind: kindString}), doc: "A text, or a list of them, with which the rule does not fit."},
-	{key: "header", spec: spec{kind: kindString}, doc: "A response header that must be there: NAME, or NAME: VALUE for a part of its value.", example: `"x-quota-state: empty"`},
+	{key: "header", spec: spec{kind: kindString}, doc: "A response header that must be there: NAME, or NAME: VALUE for a part of its value. Once a stream has content only headers that its client got count.", example: `"x-quota-state: empty"`},
 	{
 		key: "scope", required: true, spec: spec{kind: kindEnum, enum: []string{"request", "model", "connection", "provider", "client", "local"}},
 		doc:     "How far the failure reaches: this request, the model on this connection, the connection, the provider, the client's own fault, or this machine.",

@@ -89,7 +89,7 @@ type told struct {
 func newCall(x *exchange, a *failover.Attempt) *call {
 	c := &call{x: x, attempt: a, up: a.Target.Data.(*route.Upstream), body: x.Body}
 	c.body.Retain()
-	c.ctx, c.cancel = context.WithCancelCause(x.ctx)
+	c.ctx, c.cancel = context.WithCancelCause(x.r.Context())
 	c.base = a.Start()
 	c.deadline = x.handle.Deadline().Sub(c.base)
 	c.after, c.limit, c.name = a.Timeout, a.Timeout, "answer_timeout"
@@ -130,7 +130,7 @@ func (c *call) run() failover.Event {
 	c.held.Release()
 	c.held = nil
 	switch {
-	case c.x.ctx.Err() != nil:
+	case c.x.r.Context().Err() != nil:
 		return failover.Event{Type: failover.Abandoned}
 	case c.expired == errDeadline: //nolint:errorlint // our own value, never wrapped
 		return failover.Event{Type: failover.TimedOut}
@@ -164,6 +164,7 @@ func (c *call) reach() resilience.Verdict {
 		return c.judge(c.phaseNow(), nil, err)
 	}
 	c.status, c.header, c.src = resp.StatusCode, resp.Header, resp.Body
+	resp.Header = nil // a body may keep its response
 	c.up.Connection.HideEchoes(c.header)
 	c.phase.Store(uint32(classify.PhaseBody))
 	c.hearLimits()

@@ -62,7 +62,7 @@ func (x *exchange) conclude(c *call) {
 }
 
 // answerHeaders sets the headers of an answer: the upstream's, less what is between it and us,
-// and ours.
+// and ours. They stand for the upstream's from then on, so that a stream does not keep both.
 func (x *exchange) answerHeaders(c *call) {
 	h := x.w.Header()
 	copyHeaders(h, c.header, notDown)
@@ -74,6 +74,7 @@ func (x *exchange) answerHeaders(c *call) {
 	} else if id := c.header["Request-Id"]; len(id) > 0 {
 		h["X-Upstream-Request-Id"] = id[:1:1]
 	}
+	c.header = h
 	names := &c.up.Names
 	h["X-Omniroute-Provider"], h["X-Omniroute-Connection"], h["X-Omniroute-Model"] = names[0:1:1], names[1:2:2], names[2:3:3]
 	h["X-Omniroute-Attempts"] = []string{strconv.Itoa(x.handle.Dispatched())}
@@ -258,7 +259,7 @@ func (x *exchange) ended(c *call, err error) {
 	case c.gone != nil:
 		x.clientGone(c, c.gone)
 		return
-	case x.ctx.Err() != nil && !x.shuttingDown():
+	case x.r.Context().Err() != nil && !x.shuttingDown():
 		x.clientGone(c, err)
 		return
 	case c.complete:

@@ -18,7 +18,7 @@ func (x *exchange) drive(act failover.Action) failover.Action {
 		case failover.Dispatch:
 			act = x.runHere(act.Attempt)
 		default:
-			act = x.do(x.handle.Next(x.ctx))
+			act = x.do(x.handle.Next(x.r.Context()))
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (x *exchange) handOver(c *call) {
 func (x *exchange) driveAside() failover.Action {
 	handle := x.handle // one that has lost may outlast it
 	for {
-		act := x.do(handle.Next(x.ctx))
+		act := x.do(handle.Next(x.r.Context()))
 		switch act.Type {
 		case failover.Commit, failover.GiveUp, failover.Finish:
 			return act

@@ -48,7 +48,7 @@ func (x *exchange) follow(c *call, ev *sse.Event) {
 // mayGoOn reports whether another attempt may finish the answer of a call that ends with a
 // failure, and prepares that.
 func (x *exchange) mayGoOn(c *call, v resilience.Verdict) bool {
-	if c.follower == nil || v.Scope < resilience.ScopeModel || v.Scope > resilience.ScopeProvider || x.ctx.Err() != nil {
+	if c.follower == nil || v.Scope < resilience.ScopeModel || v.Scope > resilience.ScopeProvider || x.r.Context().Err() != nil {
 		return false
 	}
 	story := &telemetry.Recovery{Outcome: telemetry.NotAttempted, Why: c.follower.Lost()}

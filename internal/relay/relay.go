@@ -91,8 +91,7 @@ type exchange struct {
 	rl        *Relay
 	w         http.ResponseWriter
 	out       *http.ResponseController
-	r         *http.Request
-	ctx       context.Context // of the client: done when it has left
+	r         *http.Request // its context is done when the client has left, its header is there until letGo
 	limits    *config.Relay
 	handle    *failover.Handle // nil once nothing else will be tried, and answering says what becomes of the answer
 	answering failover.Answering
@@ -133,6 +132,7 @@ type plot struct {
 	Status       int
 	Code, Broke  string
 	Session      string
+	TraceParent  string
 	Usage        *dialect.Usage // nil where there was no answer
 	Recovery     *telemetry.Recovery
 	FirstContent time.Duration
@@ -144,8 +144,8 @@ type plot struct {
 // in the client's dialect.
 func (rl *Relay) Serve(w http.ResponseWriter, r *http.Request, q *Request) {
 	x := &exchange{
-		Request: q, rl: rl, w: w, out: http.NewResponseController(w), r: r, ctx: r.Context(),
-		limits: &q.Route.Relay, lasting: lasting(q.Asked), started: time.Now(),
+		Request: q, rl: rl, w: w, out: http.NewResponseController(w), r: r,
+		limits: &q.Route.Relay, lasting: lasting(q.Asked), started: time.Now(), story: plot{TraceParent: telemetry.ParentOf(r.Header)},
 	}
 	x.calls = x.few[:0]
 	x.picker = q.Route.Picker(route.Asked{Stream: q.Asked.Stream, Session: q.Session})
@@ -233,7 +233,7 @@ func (x *exchange) abandoned() {
 // client has left.
 var ErrShuttingDown = errors.New("the gateway is shutting down")
 
-func (x *exchange) shuttingDown() bool { return context.Cause(x.ctx) == ErrShuttingDown } //nolint:errorlint // our own value, never wrapped
+func (x *exchange) shuttingDown() bool { return context.Cause(x.r.Context()) == ErrShuttingDown } //nolint:errorlint // our own value, never wrapped
 
 func shutdownReport(id string) *dialect.ErrorReport {
 	return &dialect.ErrorReport{Code: dialect.CodeShuttingDown, Message: "The gateway is shutting down and could not wait for the end of the answer.", RequestID: id}
@@ -254,7 +254,7 @@ func (x *exchange) hangUp() {
 }
 
 // letGo gives back what only a further attempt would need, once there will be none: the request's body,
-// and what it was translated to. So a long answer does not keep a long question in memory.
+// what it was translated to, and its header. So a long answer does not keep a long question in memory.
 func (x *exchange) letGo() {
 	if x.released {
 		return
@@ -265,6 +265,7 @@ func (x *exchange) letGo() {
 		return // one that has lost may still be reading
 	}
 	x.Asked.Body, x.passed, x.speeches = nil, nil, nil
+	x.r.Header = nil // the server keeps the request as long as we do
 	for _, c := range x.calls {
 		c.letGo()
 	}
@@ -291,7 +292,7 @@ func (x *exchange) finish() {
 	}
 	x.rl.o.Observe(telemetry.Story{
 		ID: x.ID, At: x.started, Duration: time.Since(x.started), Dialect: x.Dialect.Name(), Method: x.r.Method, Path: x.Asked.Path,
-		Model: x.Asked.Model, Route: x.Route.Name, Stream: x.Asked.Stream, TraceParent: telemetry.ParentOf(x.r.Header),
+		Model: x.Asked.Model, Route: x.Route.Name, Stream: x.Asked.Stream, TraceParent: p.TraceParent,
 		Status: p.Status, Code: p.Code, Broke: p.Broke, Session: p.Session, Usage: usage, Recovery: p.Recovery,
 		FirstContent: p.FirstContent, Attempts: attempts, Gaps: p.Gaps, Skipped: p.Skipped,
 	})
