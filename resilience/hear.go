@@ -49,6 +49,9 @@ func (e *Engine) hearKnown(k Known) {
 		e.absorb(k.Gate, t)
 	}
 	old := s.views[k.Gate]
+	if s.over(k.Gate, old, s.edge(e.now()).clock.UnixMilli()) {
+		old = View{} // the store has forgotten it: its clearing must not keep out what others bring along
+	}
 	v := old.Join(k.View)
 	if v.equal(old) {
 		return
@@ -187,10 +190,16 @@ func (e *Engine) dropEnded() {
 	s := e.share
 	clock := s.edge(e.now()).clock.UnixMilli()
 	for id, v := range s.views {
-		if _, waits := s.outbox[id]; v.KeepMs <= clock && !waits {
+		if s.over(id, v, clock) {
 			delete(s.views, id)
 		}
 	}
+}
+
+// over reports whether nothing of a gate's view matters any more.
+func (s *sharing) over(id RecordID, v View, clock int64) bool {
+	_, waits := s.outbox[id]
+	return v.KeepMs <= clock && !waits
 }
 
 // sweepShared cleans up what has ended.

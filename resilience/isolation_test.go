@@ -199,3 +199,24 @@ func TestNodesAreListed(t *testing.T) {
 		f.all = f.all[:2]
 	})
 }
+
+// A clearing that the store has forgotten keeps out nothing on the node that remembers it: what one brings along that was
+// apart goes for all again, however old it is.
+func TestK3AForgottenClearingHidesNothing(t *testing.T) {
+	t.Parallel()
+	o := resilience.Options{Config: resilience.Config{Policy: resilience.Policy{Cooldown: resilience.CooldownPolicy{ForgetAfter: 2 * time.Second}}}}
+	inCluster(t, 2, o, func(t *testing.T, f *fleet) {
+		time.Sleep(30 * time.Second) // sweeps are far apart
+		f.ways[0].Cut(errGone)
+		time.Sleep(moment)
+		f.all[1].RecordFailure(key, err429)
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindQuotaExhausted, RetryAfter: time.Hour})
+		time.Sleep(1500 * time.Millisecond)
+		f.probe(1).Success()
+		time.Sleep(4 * time.Second)
+		f.out(false, 1)
+		f.ways[0].Cut(nil)
+		time.Sleep(3 * time.Second)
+		f.out(true)
+	})
+}
