@@ -48,13 +48,14 @@ type called struct {
 	endpoint string         // where that is, or was when it was last configured
 }
 
-// placed notes whom the attempt is sent to: a connection that is no longer configured is where it was.
+// placed notes whom the attempt is sent to. For a plan of before a connection that is no longer configured is where it
+// was; who names it anew speaks of its provider.
 func (p *permit) placed() {
 	if p.called != nil {
 		return
 	}
 	v := p.n.variant
-	if last := p.n.last[p.key]; last != nil && !v.has(p.key) {
+	if last := p.n.last[p.key]; last != nil && !v.has(p.key) && !p.bare {
 		v = last
 	}
 	p.called = &called{v.domainOf(p.key), v.endpointOf(p.key)}
