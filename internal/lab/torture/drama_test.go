@@ -127,14 +127,15 @@ func (n *node) discord(key resilience.Key, r *rand.Rand) {
 	}
 	w.end = max(w.end, w.mono+time.Minute)
 	n.reload(usual)
-	kinds := []resilience.Kind{resilience.KindRateLimit, resilience.KindQuotaExhausted}
-	v := resilience.Verdict{Scope: resilience.ScopeConnection, Kind: kinds[r.IntN(2)], RetryAfter: time.Hour}
+	kinds := []resilience.Kind{resilience.KindRateLimit, resilience.KindQuotaExhausted, resilience.KindAuth}
+	v := resilience.Verdict{Scope: resilience.ScopeConnection, Kind: kinds[r.IntN(3)], RetryAfter: time.Hour}
+	v.Quarantine = v.Kind == resilience.KindAuth
 	other := w.nodes[(n.id+1)%len(w.nodes)]
 	other.later(3*time.Second, func() { other.tell(key, v) })
-	v.RetryAfter = 0
+	again := resilience.Verdict{Scope: resilience.ScopeConnection, Kind: kinds[r.IntN(2)]}
 	for range 3 {
 		n.insist(key, 5*time.Second+ms(r, 30_000), 4, func(p *permit) {
-			n.later(ms(r, 300), func() { n.settle(p, []what{failure, neutral}[r.IntN(2)], v) })
+			n.later(ms(r, 300), func() { n.settle(p, []what{failure, neutral}[r.IntN(2)], again) })
 		})
 	}
 }
