@@ -44,7 +44,7 @@ func (n *node) mayGo(m *moment, p *permit) {
 		live := b.live(w.mono) && a.live(w.mono)
 		switch {
 		case p.resort:
-			if a.Quarantined && n.mayRecheck(id, b, p) != "" {
+			if a.Quarantined && n.mayRecheck(b, a, p) != "" {
 				w.broke("R7 a last resort never passes a quarantine", "%v %v is %v", id.Layer, id.Key, a)
 			}
 		case governed && live:
@@ -54,7 +54,7 @@ func (n *node) mayGo(m *moment, p *permit) {
 				w.broke("2 an OPEN breaker lets single early probes pass at their times", "%v: %s", p.key, why)
 			}
 		case live:
-			if why := n.mayRecheck(id, b, p); why != "" {
+			if why := n.mayRecheck(b, a, p); why != "" {
 				w.broke("A1 nobody passes a live exclusion", "%v went by %v %v, which is %v: %s", p.key, id.Layer, id.Key, b, why)
 			}
 			a.rechecked = w.mono
@@ -107,7 +107,6 @@ func (n *node) oneProbe(id resilience.RecordID, g *gate, p *permit, halfOpen boo
 // mayProbeEarly says why a request must not pass an OPEN breaker, "" where it may.
 // What was reported a moment before counts already.
 func (n *node) mayProbeEarly(b, a *gate, p *permit) string {
-	policy := n.variant.policyOf(p.key)
 	sole, one := a.sole()
 	neighbour := one && sole != p.key.Model
 	early := a.early
@@ -116,7 +115,7 @@ func (n *node) mayProbeEarly(b, a *gate, p *permit) string {
 		return ""
 	case a.EarlyMs != 0 && n.w.mono >= early-slack:
 		return ""
-	case n.mayRecheckGate(policy, b, p) == "":
+	case n.mayRecheck(b, a, p) == "":
 		return ""
 	case a.EarlyMs == 0:
 		return "there are no early probes"
@@ -124,14 +123,12 @@ func (n *node) mayProbeEarly(b, a *gate, p *permit) string {
 	return fmt.Sprintf("the next early probe may pass at %v", early)
 }
 
-func (n *node) mayRecheck(_ resilience.RecordID, b *gate, p *permit) string {
-	return n.mayRecheckGate(n.variant.policyOf(p.key), b, p)
-}
-
-// mayRecheckGate says why a long exclusion is not due for a recheck, "" where it is.
-func (n *node) mayRecheckGate(policy resilience.Policy, b *gate, p *permit) string {
+// mayRecheck says why a long exclusion is not due for a recheck, "" where it is. What was reported a moment before may
+// have made it long.
+func (n *node) mayRecheck(b, a *gate, p *permit) string {
+	policy := n.variant.policyOf(p.key)
 	every := policy.Recheck.After
-	if every < 0 || !b.Quarantined && b.until-b.since <= every {
+	if every < 0 || !b.Quarantined && !a.Quarantined && max(b.until-b.since, a.until-a.since) <= every {
 		return "it is not long enough to be rechecked"
 	}
 	if p.alone {
