@@ -116,7 +116,7 @@ func ladder(p resilience.Policy, v resilience.Verdict, level int) time.Duration 
 		level = 0
 	}
 	d := base
-	for range level {
+	for range min(level, p.Cooldown.MaxLevel) { // a reload may have lowered it
 		d = min(d*2, most)
 	}
 	return min(d, most)
@@ -139,14 +139,13 @@ func onTheLadder(n *node, m *moment, c *change) string {
 		return ""
 	}
 	p := n.policy(c.id)
-	was := min(level(old), p.Cooldown.MaxLevel) // a reload may have lowered it
-	step, hint := ladder(p, v, was), n.hint(v, r.key)
+	step, hint := ladder(p, v, level(old)), n.hint(v, r.key)
 	most := time.Duration(float64(step) * (1 + p.Cooldown.Jitter))
 	got := a.until - a.since
 	if got < max(step, hint)-slack || got > max(most, hint)+slack {
-		return fmt.Sprintf("it lasts %v; level %d means %v, the hint %v", got, was, step, hint)
+		return fmt.Sprintf("it lasts %v; level %d means %v, the hint %v", got, level(old), step, hint)
 	}
-	if want := min(was+1, p.Cooldown.MaxLevel); a.Level != want {
+	if want := min(level(old)+1, p.Cooldown.MaxLevel); a.Level != want {
 		return fmt.Sprintf("the next level is %d, want %d", a.Level, want)
 	}
 	return ""
