@@ -86,6 +86,25 @@ func TestK1WhatANodeForgetsStandsForTheOthers(t *testing.T) {
 	})
 }
 
+// A node whose new policy allows more heeds what the others have said before.
+func TestK1ALongerPolicyHeedsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		configure := func(p resilience.Policy) {
+			if err := f.all[1].Configure(resilience.Config{Policy: p}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		configure(brief)
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 10 * time.Minute})
+		time.Sleep(soon)
+		configure(resilience.Policy{})
+		if x, _ := f.all[1].Target(key).Check(); x.RetryAfter < 9*time.Minute {
+			t.Errorf("it waits %v", x.RetryAfter)
+		}
+	})
+}
+
 // What is said of one credential neither ends nor hides what is said of another on a node that uses that.
 func TestV8NodesWithAnotherCredential(t *testing.T) {
 	t.Parallel()

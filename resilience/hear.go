@@ -210,16 +210,23 @@ func (e *Engine) sweepShared() {
 	e.sweepRights(e.now())
 }
 
-// installKnown has gates that the configuration has just named follow what is known of them.
+// installKnown has gates that the configuration has just named, or for which it allows more, follow what is known of
+// them.
 func (e *Engine) installKnown() {
 	if e.share == nil {
 		return
 	}
+	x := e.share.edge(e.now())
 	for id, v := range e.share.views {
 		r, stands := e.standing(id, v)
-		if g, _ := e.gateOf(id); !stands || g.excluded || id.Layer == LayerOperator && !e.operator[id.Key].zero() {
+		if g, _ := e.gateOf(id); !stands || g.excluded && !outlasts(r, g, x) || id.Layer == LayerOperator && !e.operator[id.Key].zero() {
 			continue
 		}
 		e.install(id, r, true)
 	}
+}
+
+// outlasts reports whether others say that an exclusion ends later than this node has it.
+func outlasts(r Record, g gate, x edge) bool {
+	return lasts(r, x) && g.until != never && (r.UntilMs == 0 || r.UntilMs > x.ms(g.until)+sameWithin)
 }
