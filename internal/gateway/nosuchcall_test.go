@@ -67,6 +67,30 @@ combos: {c: {targets: [p/m, q/m]}}
 	}
 }
 
+// TestUnknownThing: a question that one account refuses, since it does not know something in it, another may answer, and nobody
+// is blamed; where nobody can, the client hears what the first one said.
+func TestUnknownThing(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"error":{"message":"No such file object: file-1"}}`, `{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}`, `{}`} {
+		shaped(t, labelled(404, body, "Content-Type", "application/json"), func(t *testing.T, w *gatewaytest.World) {
+			if a := w.Chat(t.Context(), "m", false); a.Status != 200 || a.Text != "All of it." || a.Header.Get("X-Omniroute-Provider") != "v" {
+				t.Errorf("%s: %+v", body, a)
+			}
+			if a := w.Chat(t.Context(), "u/m", false); a.Status != 404 || strings.Contains(body, "file-1") && !strings.Contains(a.Body, "No such file object: file-1") {
+				t.Errorf("%s: %+v", body, a)
+			}
+			if p := w.Engine.Status().Providers[0]; p.Breaker.Failures != 0 || p.Connections[0].State != resilience.Ready {
+				t.Errorf("%s: blamed: %+v", body, p)
+			}
+		})
+	}
+	shaped(t, labelled(405, `{"detail":"Method Not Allowed"}`, "Content-Type", "application/json"), func(t *testing.T, w *gatewaytest.World) {
+		if a := w.Chat(t.Context(), "m", false); a.Status != 200 || a.Header.Get("X-Omniroute-Provider") != "v" {
+			t.Errorf("405: %+v", a)
+		}
+	})
+}
+
 // TestWrongAddress: where not even chat is found the address is wrong, and others are asked from then on.
 func TestWrongAddress(t *testing.T) {
 	t.Parallel()

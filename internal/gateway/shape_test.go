@@ -133,6 +133,7 @@ func TestOtherShapeFails(t *testing.T) {
 		"an error in a stream":                 {typed("text/event-stream", chatHead+"data: "+refusal+"\n\n"), false, "", "connection/rate_limit"},
 		"a stream that is cut":                 {typed("text/event-stream", chatHead), false, "", "provider/network"},
 		"a stream that says nothing":           {typed("text/event-stream", chatDone), false, "", "model/malformed_response"},
+		"a stream that begins with nothing":    {typed("text/event-stream", "data: data: {}\n\n"+chatTail+chatDone), false, "", "provider/malformed_response"},
 		"a list of answers":                    {typed("application/json", "["+wholeChat+"]"), false, "", "provider/malformed_response"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -207,6 +207,9 @@ func (c *call) refused(body io.Reader) resilience.Verdict {
 		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetrySame: true, RetryElsewhere: true, Rule: ruleNotStored}
 	case noSuchCall(c.status) && v.Kind != resilience.KindModelNotFound && !c.everyUpstreamHas():
 		return resilience.Verdict{Scope: resilience.ScopeRequest, Kind: resilience.KindInvalidRequest, RetryElsewhere: true, Rule: ruleNoSuchCall}
+	case c.status == http.StatusNotFound && v.Scope == resilience.ScopeClient:
+		// A question names nothing but what another account may have, a file say, and the model.
+		v.Scope, v.RetryElsewhere = resilience.ScopeRequest, true
 	}
 	return v
 }

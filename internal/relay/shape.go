@@ -154,7 +154,10 @@ func (c *call) gather(text []byte, cut error) resilience.Verdict {
 			c.readFault(o.Envelope)
 			return c.judge(classify.PhaseFirstEvent, ev.Raw, nil)
 		}
-		if !o.Malformed && !o.Skip {
+		switch {
+		case o.Malformed && !stream.Answer().Content: // as in a stream, of which the client would have nothing yet
+			return c.judge(classify.PhaseFirstEvent, text, nil)
+		case !o.Malformed && !o.Skip:
 			whole.Next(ev)
 		}
 		if o.Terminal {
