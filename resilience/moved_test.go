@@ -152,3 +152,18 @@ func TestV2OfAnotherAddress(t *testing.T) {
 		r.wantState("p", Closed, 0)
 	})
 }
+
+// TestR9AHandleOfBeforeSuspectsToo: who holds a target from before a reload moved it hears of a suspicion at its address
+// of now, as of every other exclusion there.
+func TestR9AHandleOfBeforeSuspectsToo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Options{Config: moving(false)})
+	before := r.Target(target("p/a/m"))
+	r.move(true)
+	for range 2 {
+		r.take("p/a/m").Waited()
+	}
+	if !before.Suspected() || !r.Target(target("p/a/m")).Suspected() {
+		t.Error("a provider that hangs is not suspected")
+	}
+}

@@ -3,7 +3,7 @@ package resilience
 // Suspected reports whether the target's breaker was opened by attempts that wait too long (law
 // R9) and has not closed since: then whoever waits should start somewhere else too.
 func (t *Target) Suspected() bool {
-	if t.dom.word.Load()&bitGated == 0 {
+	if (t.word.Load()&bitEvicted | t.dom.word.Load()&bitGated) == 0 {
 		return false
 	}
 	e := t.engine
