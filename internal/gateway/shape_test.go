@@ -71,6 +71,7 @@ func TestOtherShape(t *testing.T) {
 		"whole, without a type":        typed("", wholeChat),
 		"whole, with a mark":           typed("application/json", "\xef\xbb\xbf"+wholeChat),
 		"whole, called a stream":       typed("text/event-stream", wholeChat),
+		"whole, behind comments":       typed("text/event-stream", wholeChat, ": hello\n\n"),
 		"whole, called a stream too":   typed("text/event-stream", strings.ReplaceAll(wholeChat, ",", ",\r\n\r\n"), "\n"),
 		"a stream that is called JSON": typed("application/json", chatHead+chatTail+chatDone, "\n"),
 	} {

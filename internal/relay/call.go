@@ -326,6 +326,7 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 	if c.translation != nil {
 		c.words = c.translation.Stream().FollowedBy(c.follower)
 	}
+	nothing := true // but comments has come
 	var said []byte // everything, for the classifier; nil while it is what is held
 	for {
 		ev, err := c.events.Next()
@@ -338,9 +339,10 @@ func (c *call) firstContent(body io.Reader) resilience.Verdict {
 		if err != nil {
 			return c.judge(classify.PhaseFirstEvent, c.said(said, nil), &classify.CutError{Err: err})
 		}
-		if len(c.held.B) == 0 && isWhole(ev) {
+		if nothing && isWhole(ev) {
 			return c.notEvents(ev)
 		}
+		nothing = nothing && ev.Comment
 		o := c.stream.Observe(ev)
 		c.frame(ev)
 		c.last = o

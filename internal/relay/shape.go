@@ -60,7 +60,7 @@ func (c *call) notEvents(ev *sse.Event) resilience.Verdict {
 			ev = next
 			continue
 		}
-		c.held.Release() // nothing was held
+		c.held.Release() // comments at most
 		c.events, c.stream, c.words, c.held = nil, nil, nil, nil
 		return c.takeWhole(err)
 	}

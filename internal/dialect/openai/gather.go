@@ -173,7 +173,7 @@ func (c *gatheredChoice) whole(ids *callIDs) []byte {
 	if c.choice.Get("text") == nil {
 		out.Set("message", c.said(ids))
 	}
-	return append(append(out.JSON()[:len(out.JSON())-1], ','), c.choice.JSON()[1:]...)
+	return append(out, c.choice...).JSON()
 }
 
 // said returns the message of a choice.

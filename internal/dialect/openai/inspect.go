@@ -23,7 +23,7 @@ func (Dialect) Inspect(r *dialect.Request, body []byte) dialect.Answer {
 		a.Content = !c.failed && len(body) > 0
 	case dialect.OpEmbed:
 		a.Content = c.vectors
-		a.Malformed = !c.object
+		a.Malformed = !c.object || !c.vectors && c.usage.Output > 0 // tokens excuse no answer without vectors
 	default:
 		a.Malformed = !c.hasChoices && !c.failed
 	}

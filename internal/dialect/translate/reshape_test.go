@@ -97,3 +97,25 @@ func gatherAgain(t *testing.T, d neutral.Codec, asked *dialect.Request, stream [
 	}
 	return out
 }
+
+// FuzzGather: whatever a stream's events are, what they add up to is JSON.
+func FuzzGather(f *testing.F) {
+	seeds(f, "stream")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, d := range codecs {
+			st, g := d.NewStream(&dialect.Request{Stream: true}), d.NewGather("req")
+			for r := sse.NewReader(bytes.NewReader(data)); ; {
+				ev, err := r.Next()
+				if err != nil {
+					break
+				}
+				if o := st.Observe(ev); !o.Malformed && !o.Error && !o.Skip {
+					g.Next(ev)
+				}
+			}
+			if out, ok := g.Answer(); ok && !json.Valid(out) {
+				t.Fatalf("%s: %s", d.Name(), out)
+			}
+		}
+	})
+}
