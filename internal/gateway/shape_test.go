@@ -21,6 +21,7 @@ combos:
   m: {targets: [u/m, v/m]}
   alive: {targets: [u/m], keepalive: 15s}
   goes-on: {targets: [u/m], recover: continue}
+  both: {targets: [v/m, u/m], recover: continue}
 `
 
 const (
@@ -221,6 +222,34 @@ func TestListedStream(t *testing.T) {
 					t.Errorf("chat, streamed %v: %+v", stream, a)
 				}
 			}
+		})
+	}
+}
+
+// TestWholeAnswerFinishesAStream: a target that answers whole whatever it is asked can finish what another has begun; what it says
+// otherwise, or refuses, does not.
+func TestWholeAnswerFinishesAStream(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ body, text, broke string }{
+		"the same":    {"\xef\xbb\xbf" + wholeChat, "All of it.", ""},
+		"otherwise":   {strings.Replace(wholeChat, "All of it.", "None of it.", 1), "All ", "upstream_error"},
+		"an error":    {`{"error":{"message":"slow down","type":"rate_limit_error"}}`, "All ", "upstream_error"},
+		"not whole":   {wholeChat[:100], "All ", "upstream_error"},
+		"not a thing": {`{"id":"c1"}`, "All ", "upstream_error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := gatewaytest.Start(t, gatewaytest.Setup{Config: shapeConfig, Handlers: map[string]http.Handler{
+					"u": typed("application/json", c.body, "\n"), "v": typed("text/event-stream", "", chatHead)}})
+				a := w.Post(t.Context(), "/v1/chat/completions", `{"model":"both","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"q"}]}`)
+				if a.Text != c.text || a.Done != (c.broke == "") || a.Error != c.broke || a.Wrong != "" {
+					t.Errorf("%+v", a)
+				}
+				if s := w.Stories()[0]; c.broke == "" && s.Usage.Output != 3 {
+					t.Errorf("%+v", s.Usage)
+				}
+			})
 		})
 	}
 }

@@ -185,6 +185,10 @@ func (c *call) read(length int64) resilience.Verdict {
 	case c.status < 200 || c.status > 299:
 		return c.refused(body)
 	case c.recovery != nil:
+		body, whole := c.answersWhole(body)
+		if whole {
+			return c.wholeToSeam(body)
+		}
 		return c.reachSeam(body)
 	case c.x.Asked.Stream && (c.x.Asked.Operation != dialect.OpOther || isEvents(c.header)):
 		body, whole := c.answersWhole(body)

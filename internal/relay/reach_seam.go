@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"io"
 
 	"omniroute/classify"
@@ -63,4 +64,29 @@ func (c *call) reachSeam(body io.Reader) resilience.Verdict {
 			}
 		}
 	}
+}
+
+// wholeToSeam takes a whole answer to what is to finish a stream, as the stream that it is told as in its own dialect.
+func (c *call) wholeToSeam(body io.Reader) resilience.Verdict {
+	whole := NewBuffer()
+	defer whole.Release()
+	err := whole.Fill(body, -1, maxAnswer)
+	text := bytes.TrimPrefix(whole.B, []byte(byteOrderMark))
+	if err != nil {
+		return c.judge(classify.PhaseBody, text, &classify.CutError{Err: err})
+	}
+	if events, ok := c.unlisted(text); ok {
+		return c.reachSeam(bytes.NewReader(events))
+	}
+	if a := c.speaks.Inspect(c.asked, text); a.Error || a.Malformed || a.Empty() {
+		c.readFault(text)
+		return c.judge(classify.PhaseBody, text, nil)
+	}
+	asked := *c.asked
+	asked.IncludeUsage = true // it is counted, whoever asked for it
+	stream, ok := c.speaks.Streamed(&asked, text, c.x.ID)
+	if !ok {
+		return c.unusable(errShape.Error())
+	}
+	return c.reachSeam(bytes.NewReader(stream))
 }

@@ -20,6 +20,8 @@ import (
 // errShape says that an answer has no form in the shape that was asked for.
 var errShape = errors.New("the answer cannot be told in the shape that was asked for")
 
+const byteOrderMark = "\xef\xbb\xbf"
+
 // answersWhole reports whether the answer to a streamed request is a whole one, and returns the body with what was
 // looked at. Where the content type says events, firstContent finds out without a look ahead.
 func (c *call) answersWhole(body io.Reader) (io.Reader, bool) {
@@ -79,7 +81,7 @@ func (c *call) readWhole(body io.Reader, length int64) resilience.Verdict {
 // takeWhole looks at a whole answer, or at what of it came before err.
 func (c *call) takeWhole(err error) resilience.Verdict {
 	if c.x.Asked.Operation != dialect.OpOther {
-		c.whole.B = bytes.TrimPrefix(c.whole.B, []byte("\xef\xbb\xbf")) // some clients' JSON has no mark
+		c.whole.B = bytes.TrimPrefix(c.whole.B, []byte(byteOrderMark)) // some clients' JSON has no mark
 	}
 	text := c.whole.B
 	streamed := c.x.Asked.Operation != dialect.OpOther && dialect.Sniff(c.header.Get("Content-Type"), text) == dialect.FormatSSE
