@@ -36,26 +36,28 @@ func (b *bench) memory(ctx context.Context) ([]Row, error) {
 	rows := []Row{{ID: "memory-idle", What: "resident memory, idle", Value: float64(idle.Ours) / mib, Unit: "MiB", Bound: 40,
 		Ours: number(float64(idle.Ours)/mib, "MiB"), Reference: number(float64(idle.Reference)/mib, "MiB"), Raw: []memorySample{idle}}}
 
-	streams := pick(b, 1000, 200)
-	samples := []memorySample{idle}
-	with := memorySample{Streams: streams}
+	few, many := pick(b, 100, 50), pick(b, 1000, 250)
+	var at [2]memorySample
 	for _, s := range []*side{&b.bare, &b.ours} {
-		got, err := b.held(ctx, s, streams)
+		got, err := b.held(ctx, s, few, many)
 		if err != nil {
 			return rows, err
 		}
-		if s == &b.ours {
-			with.Ours = got
-		} else {
-			with.Reference = got
+		for i, streams := range []int{few, many} {
+			at[i].Streams = streams
+			if s == &b.ours {
+				at[i].Ours = got[i]
+			} else {
+				at[i].Reference = got[i]
+			}
 		}
 	}
-	samples = append(samples, with)
-	each := func(now, before int64) float64 { return float64(now-before) / float64(streams) / 1024 }
-	ours := each(with.Ours, idle.Ours)
-	return append(rows, Row{ID: "memory-stream", What: fmt.Sprintf("resident memory, each of %d open streams", streams),
+	each := func(more int64, streams int) float64 { return float64(more) / float64(streams) / 1024 }
+	further := many - few
+	ours := each(at[1].Ours-at[0].Ours, further)
+	return append(rows, Row{ID: "memory-stream", What: fmt.Sprintf("resident memory, each open stream from %d to %d", few, many),
 		Value: ours, Unit: "KiB", Bound: 48, Ours: number(ours, "KiB"),
-		Reference: number(each(with.Reference, idle.Reference), "KiB"), Raw: samples}), nil
+		Reference: number(each(at[1].Reference-at[0].Reference, further), "KiB"), Raw: []memorySample{idle, at[0], at[1]}}), nil
 }
 
 func (b *bench) resident(streams int) (m memorySample, err error) {
@@ -67,8 +69,8 @@ func (b *bench) resident(streams int) (m memorySample, err error) {
 	return m, err
 }
 
-// held opens streams, a few at a time, and returns the side's memory while they are open.
-func (b *bench) held(ctx context.Context, s *side, streams int) (int64, error) {
+// held opens streams, a few at a time, and returns the side's memory at each of these numbers of open ones.
+func (b *bench) held(ctx context.Context, s *side, numbers ...int) (memory []int64, err error) {
 	body := load.Stream.Body(s.model(upstream.Held))
 	var mu sync.Mutex
 	var ends []func()
@@ -77,37 +79,44 @@ func (b *bench) held(ctx context.Context, s *side, streams int) (int64, error) {
 			end()
 		}
 	}()
-	var wg sync.WaitGroup
 	failed := make(chan error, 1)
-	slots := make(chan struct{}, 20)
-	for range streams {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			end, err := s.client.Open(ctx, body)
-			if err != nil {
-				select {
-				case failed <- err:
-				default:
+	for _, streams := range numbers {
+		var wg sync.WaitGroup
+		slots := make(chan struct{}, 20)
+		for range streams - len(ends) {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				end, err := s.client.Open(ctx, body)
+				if err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+					return
 				}
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			ends = append(ends, end)
-		})
+				mu.Lock()
+				defer mu.Unlock()
+				ends = append(ends, end)
+			})
+		}
+		wg.Wait()
+		select {
+		case err := <-failed:
+			return nil, fmt.Errorf("%s: %d of %d streams opened: %w", s.name, len(ends), streams, err)
+		default:
+		}
+		// Long enough that every stream has passed on some content.
+		if err := pause(ctx, pick(b, 5*time.Second, 2*time.Second)); err != nil {
+			return nil, err
+		}
+		now, err := proc.Memory(s.pid)
+		if err != nil {
+			return nil, err
+		}
+		memory = append(memory, now)
 	}
-	wg.Wait()
-	select {
-	case err := <-failed:
-		return 0, fmt.Errorf("%s: %d of %d streams opened: %w", s.name, len(ends), streams, err)
-	default:
-	}
-	// Long enough that every stream has passed on some content, and the collector has run.
-	if err := pause(ctx, pick(b, 5*time.Second, 2*time.Second)); err != nil {
-		return 0, err
-	}
-	return proc.Memory(s.pid)
+	return memory, nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"time"
 
@@ -37,7 +36,6 @@ type call struct {
 	attempt *failover.Attempt
 	up      *route.Upstream
 	ctx     context.Context
-	trace   httptrace.ClientTrace
 	// What the target speaks, and the request in it. Where that is not the client's dialect there
 	// is a translation, and words makes the client's stream.
 	speaks      dialect.Dialect
@@ -164,7 +162,7 @@ func (c *call) reach() resilience.Verdict {
 		return c.judge(c.phaseNow(), nil, err)
 	}
 	c.status, c.header, c.src = resp.StatusCode, resp.Header, resp.Body
-	resp.Header = nil // a body may keep its response
+	resp.Header, resp.Request = nil, nil // a body may keep its response
 	c.up.Connection.HideEchoes(c.header)
 	c.phase.Store(uint32(classify.PhaseBody))
 	c.hearLimits()

@@ -8,6 +8,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync"
 
 	"omniroute/classify"
 	"omniroute/internal/dialect"
@@ -17,11 +18,13 @@ import (
 // an answer is nobody's failure: the request is sent once more at once, on a new connection (law
 // R4), unless it would make a lasting thing twice (law R10).
 func (c *call) send() (*http.Response, error) {
-	c.trace.GotConn = func(i httptrace.GotConnInfo) {
-		c.reused = i.Reused
-		c.phase.Store(uint32(classify.PhaseHeaders))
-	}
-	ctx := httptrace.WithClientTrace(c.ctx, &c.trace)
+	t := tracers.Get().(*tracer)
+	t.call = c
+	defer func() {
+		t.call = nil
+		tracers.Put(t)
+	}()
+	ctx := httptrace.WithClientTrace(c.ctx, &t.ClientTrace)
 	resp, err := c.roundTrip(ctx, false)
 	if err != nil && c.reused && !c.x.lasting && c.ctx.Err() == nil && deadConnection(err) {
 		c.phase.Store(uint32(classify.PhaseDial))
@@ -29,6 +32,22 @@ func (c *call) send() (*http.Response, error) {
 	}
 	return resp, err
 }
+
+// tracer tells a call of the connection that it gets. The transport calls it from within a round trip and never
+// later, so that the next call can have it, although the context keeps it for as long as an answer takes.
+type tracer struct {
+	httptrace.ClientTrace
+	call *call
+}
+
+var tracers = sync.Pool{New: func() any {
+	t := new(tracer)
+	t.GotConn = func(i httptrace.GotConnInfo) {
+		t.call.reused = i.Reused
+		t.call.phase.Store(uint32(classify.PhaseHeaders))
+	}
+	return t
+}}
 
 func (c *call) roundTrip(ctx context.Context, fresh bool) (*http.Response, error) {
 	req, err := c.request(ctx)

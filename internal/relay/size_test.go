@@ -12,7 +12,7 @@ func TestWhatAStreamKeepsIsSmall(t *testing.T) {
 		what        string
 		size, bound uintptr
 	}{
-		{"call", unsafe.Sizeof(call{}), 640},
+		{"call", unsafe.Sizeof(call{}), 512},
 		{"exchange", unsafe.Sizeof(exchange{}), 448},
 		{"Request", unsafe.Sizeof(Request{}), 128},
 	} {
