@@ -56,6 +56,8 @@ func (c *call) notEvents(ev *sse.Event) resilience.Verdict {
 		c.whole.B = append(c.whole.B, ev.Raw...)
 		next, err := c.events.Next()
 		switch {
+		case len(c.whole.B) > maxAnswer:
+			return c.tooLarge()
 		case err == io.EOF: //nolint:errorlint // a wrapped io.EOF is some layer's failure, not the end
 			err = nil
 		case err == nil:
@@ -73,9 +75,13 @@ func (c *call) readWhole(body io.Reader, length int64) resilience.Verdict {
 	c.whole = NewBuffer()
 	err := c.whole.Fill(body, length, maxAnswer)
 	if err == io.ErrShortBuffer { //nolint:errorlint // our own buffer's, never wrapped
-		return c.unusable(fmt.Sprintf("the answer is over %d MiB", maxAnswer>>20))
+		return c.tooLarge()
 	}
 	return c.takeWhole(err)
+}
+
+func (c *call) tooLarge() resilience.Verdict {
+	return c.unusable(fmt.Sprintf("the answer is over %d MiB", maxAnswer>>20))
 }
 
 // takeWhole looks at a whole answer, or at what of it came before err.
