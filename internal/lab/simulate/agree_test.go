@@ -63,8 +63,9 @@ func scaled(scale int, a agreement) string {
   relay: {patience: %s, max_wait: %s, suspect_after: %s}
   combos:`, d("30s"), d("2s"), d("4s"), d("8s"), d("10s"), d("1s"), d("120s"), d("30s"), d("15m"), d("60s"), d("2s"), d("10s"), d("2s")), 1)
 	text = strings.Replace(text, "spare: {speed: 100}", fmt.Sprintf("spare: {first: %s, speed: %d}", d("400ms"), 1000*scale), 1)
-	// No round number: a wait of two seconds must not end at the very moment of a request.
-	text = strings.Replace(text, fmt.Sprintf("rate: %d,", 10*scale), fmt.Sprintf("rate: %v,", 10.7*float64(scale)), 1)
+	// No round number: neither the trouble nor a wait (of 1, 2, 4, 8 or 10 seconds) may begin or end at the very moment of a
+	// request, which would be in it here and not there. A quarter of the time between two is the least that lies between.
+	text = strings.Replace(text, fmt.Sprintf("rate: %d,", 10*scale), fmt.Sprintf("rate: %v,", 10.675*float64(scale)), 1)
 	return strings.Replace(text, "{median: 340, spread: 0.5}", "1", 1)
 }
 
