@@ -91,7 +91,7 @@ func (f *File) checkTraffic(t *Traffic, at string) error {
 		t.To = f.Length
 	}
 	if t.From >= t.To {
-		return f.errorf(at+".from", "it is not before the end of this traffic, %v", time.Duration(t.To))
+		return f.errorf(at+".from", "it is not before the end of this traffic, %s", lasting(t.To))
 	}
 	if t.Stream == nil {
 		t.Stream = new(float64)
@@ -140,7 +140,7 @@ func (f *File) checkUpstream(name string, u *Upstream, at string) error {
 			return f.errorf(at+".every", "it must be at least 1s")
 		}
 		if l.Requests <= 0 {
-			return f.errorf(at+".requests", "it is how many it takes every %s, and must be above 0", config.DurationText(time.Duration(l.Every)))
+			return f.errorf(at+".requests", "it is how many it takes every %s, and must be above 0", lasting(l.Every))
 		}
 		if l.Answer != "" {
 			if err := f.checkFault(l.Answer, at+".answer"); err != nil {
@@ -160,11 +160,14 @@ func (f *File) checkUpstream(name string, u *Upstream, at string) error {
 }
 
 func (f *File) checkEvent(p *config.Provider, e *Event, at string) error {
+	if e.From >= f.Length {
+		return f.errorf(at, "it begins at %s, and the run ends at %s", lasting(e.From), lasting(f.Length))
+	}
 	if e.To == 0 || e.To > f.Length {
 		e.To = f.Length
 	}
 	if e.From >= e.To {
-		return f.errorf(at, "it begins at %v and ends at %v", time.Duration(e.From), time.Duration(e.To))
+		return f.errorf(at, "it begins at %s and ends at %s", lasting(e.From), lasting(e.To))
 	}
 	if e.Share == nil {
 		e.Share = new(float64)
@@ -204,6 +207,8 @@ func (f *File) checkFault(name, at string) error {
 	}
 	return nil
 }
+
+func lasting(d Duration) string { return config.DurationText(time.Duration(d)) }
 
 func set[T comparable](field *T, value T) {
 	var zero T

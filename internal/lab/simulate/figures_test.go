@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,54 @@ func TestAway(t *testing.T) {
 		r := run(t, strings.Replace(priced, "TROUBLE", trouble, 1))
 		if got := after(r.Troubles[0].SwitchMS); got != want {
 			t.Errorf("%s: away in %s, want %s", trouble, got, want)
+		}
+	}
+}
+
+// Whether a target came back can only be told where it had answered before and the run goes on after the trouble.
+func TestBack(t *testing.T) {
+	t.Parallel()
+	for trouble, want := range map[string]string{
+		`{to: 30s, answer: "500"}`:                                        "-", // nothing came before it
+		`{from: 30s, answer: "500"}`:                                      "-",
+		`{answer: key-revoked, to: 20s}, {from: 30s, to: 60s, slow: 2}`:   "-", // nothing was answered before either
+		`{from: 30s, to: 60s, answer: key-revoked}`:                       "never",
+		`{from: 30s, to: 60s, slow: 2}, {from: 70s, answer: key-revoked}`: "0",
+	} {
+		r := run(t, strings.Replace(priced, "TROUBLE", trouble, 1))
+		for _, x := range r.Troubles {
+			if got := x.Back(); got != want {
+				t.Errorf("%s: %s is back in %s, want %s", trouble, x.What, got, want)
+			}
+			want = "-"
+		}
+	}
+}
+
+// A trouble of what is never asked, as of a model whose name is mistyped, is told apart from one that was left at once.
+func TestUnmet(t *testing.T) {
+	t.Parallel()
+	r := run(t, strings.Replace(priced, "TROUBLE", `{from: 30s, to: 60s, answer: "500", model: n}, {from: 30s, to: 60s, answer: "500", model: m}`, 1))
+	if x := r.Troubles[0]; !x.Unmet || x.SwitchMS != nil || x.Away() != "-" || x.Back() != "-" || x.Name() != "p/n: 500 (not met)" {
+		t.Errorf("%+v", x)
+	}
+	if x := r.Troubles[1]; x.Unmet || x.SwitchMS == nil || x.Name() != "p/m: 500" {
+		t.Errorf("%+v", x)
+	}
+}
+
+// What share of no request was answered, and what models without a price cost, is not written as a number.
+func TestNoNumberForWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	r := run(t, strings.NewReplacer("TROUBLE", `{to: 30s, answer: "500"}`, "models: [{id: m, price: {input: 1, output: 10}}], ", "",
+		"models: [{id: m, price: {input: 2, output: 20}}], ", "").Replace(priced))
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`\nbefore +0 +- +0 .* -\n`, `\nafter +70 +100.000% +70 .* -\n`} {
+		if !regexp.MustCompile(want).MatchString(text.String()) {
+			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
 }

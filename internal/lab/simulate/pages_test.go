@@ -56,7 +56,7 @@ func TestIncidentPages(t *testing.T) {
 				continue
 			}
 			q := phaseNamed(naive, p.Name)
-			fmt.Fprintf(&rows, "| %s, %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", ours.Title, p.Name, percent(p.Share()), percent(q.Share()),
+			fmt.Fprintf(&rows, "| %s, %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", ours.Title, p.Name, p.Share(), q.Share(),
 				perRequest(p), perRequest(q), inMS(p.Added.P99), inMS(q.Added.P99), inMS(p.First.P99), inMS(q.First.P99))
 		}
 	}
@@ -105,7 +105,7 @@ func figuresOf(ours, naive *Report) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", x.name, row.show(x.of(ours)), row.show(x.of(naive)))
 	}
 	for _, tr := range ours.Troubles[:min(len(ours.Troubles), 1)] {
-		fmt.Fprintf(&b, "| away from the trouble in | %s | |\n| back after its end in | %s | |\n", after(tr.SwitchMS), after(tr.ReturnMS))
+		fmt.Fprintf(&b, "| away from the trouble in | %s | |\n| back after its end in | %s | |\n", tr.Away(), tr.Back())
 	}
 	return b.String()
 }

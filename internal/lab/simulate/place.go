@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -42,9 +43,42 @@ func (f *File) placed(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &at):
-		return f.at(at.GetToken(), at.GetMessage())
+		return f.at(at.GetToken(), inWords(at))
 	}
 	return fmt.Errorf("%s: %w", f.path, err)
+}
+
+// inWords says what is wrong with a value of the wrong type without naming types of Go.
+func inWords(err yaml.Error) string {
+	var mismatch *yaml.TypeError
+	var outside *yaml.OverflowError
+	var shape *yaml.UnexpectedNodeTypeError
+	switch {
+	case errors.As(err, &mismatch) && mismatch.Token != nil:
+		return fmt.Sprintf("%q is not %s", mismatch.Token.Value, kindOf(mismatch.DstType))
+	case errors.As(err, &outside):
+		return fmt.Sprintf("%q is not %s", outside.SrcNum, kindOf(outside.DstType))
+	case errors.As(err, &shape) && shape.Expected == ast.MappingType:
+		return "this is not what belongs here: keys with values, as in length: 1h"
+	case errors.As(err, &shape) && shape.Expected == ast.SequenceType:
+		return "this is not what belongs here: a list, each of its entries after a dash"
+	}
+	return err.GetMessage()
+}
+
+// kindOf is what a value should have been.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Uint64:
+		return "a whole number from 0 on"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "what belongs here"
 }
 
 // errorf is an error about what a path leads to, at its place where it is in the file.

@@ -68,12 +68,12 @@ type Phase struct {
 	First    Quantiles `json:"first_content_ms"`
 }
 
-// Share is the part of the requests that was answered, from 0 to 1.
-func (p Phase) Share() float64 {
+// Share is the part of the requests that was answered, in words.
+func (p Phase) Share() string {
 	if p.Requests == 0 {
-		return 1
+		return "-"
 	}
-	return float64(p.Answered) / float64(p.Requests)
+	return percent(float64(p.Answered) / float64(p.Requests))
 }
 
 // TargetReport is what became of one target's attempts.
@@ -99,12 +99,40 @@ type Trouble struct {
 	FromMS int64  `json:"from_ms"`
 	ToMS   int64  `json:"to_ms"`
 	// SwitchMS is how long after its beginning the traffic was away from it: from then on for two
-	// seconds hardly an attempt went there. Nil: it never was.
+	// seconds hardly an attempt went there. Nil: it never was, or had never been there.
 	SwitchMS *int64 `json:"switch_ms"`
 	// ReturnMS is how long after its end the traffic was back: at half of what it was before. Nil:
-	// it never was, or nothing had been there before.
+	// it never was, or that cannot be told.
 	ReturnMS *int64 `json:"return_ms"`
-	Wasted   int    `json:"wasted"` // attempts on it, during it
+	// Untold says that nothing could come back: nothing had been there before, or the run ends with it.
+	Untold bool `json:"return_untold,omitempty"`
+	// Unmet says that no attempt of the whole run went to what it is of.
+	Unmet  bool `json:"unmet,omitempty"`
+	Wasted int  `json:"wasted"` // attempts on it, during it
+}
+
+// Away is how long it took until the traffic was away, in words.
+func (t Trouble) Away() string {
+	if t.Unmet {
+		return "-"
+	}
+	return after(t.SwitchMS)
+}
+
+// Name is what it is, and that nobody met it.
+func (t Trouble) Name() string {
+	if t.Unmet {
+		return t.What + " (not met)"
+	}
+	return t.What
+}
+
+// Back is how long it took until the traffic was back, in words.
+func (t Trouble) Back() string {
+	if t.Untold {
+		return "-"
+	}
+	return after(t.ReturnMS)
 }
 
 // Exclusion is how long something was out.

@@ -56,12 +56,13 @@ func (t *tally) report() *Report {
 // trouble measures one event of the schedule.
 func (t *tally) trouble(provider string, e Event) Trouble {
 	from, to := int(time.Duration(e.From)/t.slot), int(time.Duration(e.To)/t.slot)
-	out := Trouble{What: what(provider, e), FromMS: time.Duration(e.From).Milliseconds(), ToMS: time.Duration(e.To).Milliseconds()}
+	out := Trouble{Unmet: true, What: what(provider, e), FromMS: time.Duration(e.From).Milliseconds(), ToMS: time.Duration(e.To).Milliseconds()}
 	begun, sent := make([]int, len(t.arrivals)), make([]int, len(t.arrivals))
 	for k, x := range t.targets {
 		if k.Provider != provider || e.Connection != "" && k.Connection != e.Connection || e.Model != "" && k.Model != e.Model {
 			continue
 		}
+		out.Unmet = out.Unmet && x.Attempts == 0
 		for i := range begun {
 			begun[i] += int(x.begun[i])
 			sent[i] += int(x.sent[i])
@@ -83,7 +84,7 @@ func (t *tally) trouble(provider string, e Event) Trouble {
 	slots := func(d time.Duration) int { return int(max(d/t.slot, 1)) }
 	away, back, before := slots(2*time.Second), slots(time.Second), slots(time.Minute)
 	const enough = 20 // answers before it, to know what was usual
-	for s := from; s == from || s+away <= to; s++ {
+	for s := from; !out.Unmet && (s == from || s+away <= to); s++ {
 		end := min(s+away, to)
 		if came := sum(came, s, end); came > 0 && sum(sent, s, end)*20 <= came {
 			at := (time.Duration(s-from) * t.slot).Milliseconds()
@@ -95,7 +96,8 @@ func (t *tally) trouble(provider string, e Event) Trouble {
 	for used < from && sum(begun, from-used, from) < enough {
 		used = min(2*used, from)
 	}
-	if usual := sum(begun, from-used, from); usual > 0 {
+	usual := sum(begun, from-used, from)
+	if out.Untold = usual == 0 || to >= int(time.Duration(t.file.Length)/t.slot); !out.Untold {
 		for s := to; s+back <= len(begun); s++ {
 			if begun[s] > 0 && sum(begun, s, s+back)*used*2 >= usual*back {
 				at := (time.Duration(s-to) * t.slot).Milliseconds()

@@ -54,8 +54,12 @@ func (r *Report) writePhases(out io.Writer) {
 	}
 	fmt.Fprintf(out, "\n%-9s %10s %10s %10s %8s %11s %11s %11s %12s\n", "PHASE", "REQUESTS", "ANSWERED", "ATTEMPTS", "WASTED", "ADDED P99", "FIRST P50", "FIRST P99", "COST")
 	for _, p := range r.Phases {
-		fmt.Fprintf(out, "%-9s %10s %10s %10s %8s %11s %11s %11s %12s\n", p.Name, thousands(p.Requests), percent(p.Share()), thousands(p.Attempts), thousands(p.Wasted),
-			inMS(p.Added.P99), inMS(p.First.P50), inMS(p.First.P99), dollars(p.Cost))
+		cost := dollars(p.Cost)
+		if r.Cost == 0 && r.Unpriced > 0 {
+			cost = "-" // it is not known
+		}
+		fmt.Fprintf(out, "%-9s %10s %10s %10s %8s %11s %11s %11s %12s\n", p.Name, thousands(p.Requests), p.Share(), thousands(p.Attempts), thousands(p.Wasted),
+			inMS(p.Added.P99), inMS(p.First.P50), inMS(p.First.P99), cost)
 	}
 }
 
@@ -65,7 +69,7 @@ func (r *Report) writeTroubles(out io.Writer) {
 	}
 	fmt.Fprintf(out, "\n%-17s %-44s %9s %9s %8s\n", "TROUBLE", "", "AWAY IN", "BACK IN", "WASTED")
 	for _, t := range r.Troubles {
-		fmt.Fprintf(out, "%-17s %-44s %9s %9s %8s\n", clock(t.FromMS)+"-"+clock(t.ToMS), t.What, after(t.SwitchMS), after(t.ReturnMS), thousands(t.Wasted))
+		fmt.Fprintf(out, "%-17s %-44s %9s %9s %8s\n", clock(t.FromMS)+"-"+clock(t.ToMS), t.Name(), t.Away(), t.Back(), thousands(t.Wasted))
 	}
 }
 
