@@ -1,6 +1,7 @@
 package resilience_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -35,6 +36,27 @@ func TestK3Isolation(t *testing.T) {
 			if f.state(i) != resilience.ClusterOK || c.BackoffLevel != 2 || c.RetryAfterMs < 3_500_000 || *c.Kind != resilience.KindQuotaExhausted {
 				t.Errorf("node %d: %s %+v", i, f.state(i), c)
 			}
+		}
+	})
+}
+
+// A node that stops while the store is away complains of what it could not store, and only of that.
+func TestStopWhileIsolated(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		f.RecordFailure(key, err429)
+		time.Sleep(moment)
+		f.ways[0].Cut(errGone)
+		f.ways[1].Cut(errGone)
+		time.Sleep(moment)
+		if err := f.all[1].Exclude(key, time.Hour, "repair"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.all[0].Stop(t.Context()); err != nil {
+			t.Errorf("it had nothing to store: %v", err)
+		}
+		if err := f.all[1].Stop(t.Context()); !errors.Is(err, errGone) {
+			t.Errorf("an operator's word is lost in silence: %v", err)
 		}
 	})
 }

@@ -83,7 +83,7 @@ func newSharing(s Shared, start time.Time) *sharing {
 		rights: map[RecordID]*right{}, guards: map[uint64]*guard{}, freeing: map[RecordID]bool{}, unsure: map[RecordID]instant{},
 		provenAt: longAgo, contact: longAgo, origin: start.Round(0), measuredAt: longAgo,
 		sendNow: make(chan struct{}, 1), leaseNow: make(chan struct{}, 1), beatNow: make(chan struct{}, 1),
-		failing: errors.New("not connected yet"),
+		failing: errors.New("the store has not answered yet"),
 	}
 }
 
