@@ -3,10 +3,15 @@ package redis
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
+	"log"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"omniroute/internal/redistest"
 	"omniroute/resilience"
@@ -92,6 +97,42 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	})
+}
+
+// What is wrong with the encryption is told apart: another advice helps for each.
+func TestErrorsOfTLS(t *testing.T) {
+	t.Parallel()
+	later := func() time.Time { return time.Now().AddDate(200, 0, 0) }
+	for name, c := range map[string]struct {
+		name  string           // that the client expects
+		now   func() time.Time // for the client
+		roots bool             // whether it knows the authority
+		asks  tls.ClientAuthType
+		want  error
+		says  string
+	}{
+		"an authority that is not known": {want: ErrTLS, says: "?ca=FILE"},
+		"another name":                   {name: "other.invalid", roots: true, want: ErrTLS, says: "as its certificate does"},
+		"a certificate of the past":      {now: later, roots: true, want: ErrTLS, says: "valid now"},
+		"clients need certificates":      {asks: tls.RequireAnyClientCert, roots: true, want: ErrDenied, says: "tls-auth-clients"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewUnstartedServer(nil)
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.TLS = &tls.Config{ClientAuth: c.asks, MinVersion: tls.VersionTLS12}
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			client := &tls.Config{ServerName: c.name, Time: c.now, RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+			if c.roots {
+				client.RootCAs.AddCert(server.Certificate())
+			}
+			err := open(t, Options{Address: server.Listener.Addr().String(), TLS: client}).Check(t.Context())
+			if !errors.Is(err, c.want) || !Permanent(err) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %v and %q", err, c.want, c.says)
+			}
+		})
+	}
 }
 
 // encrypted returns the address of a server that ends connections which do not begin with TLS.

@@ -109,9 +109,17 @@ func explain(server string, err error) error {
 	}
 	var cert *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
 	switch {
+	case errors.As(err, &name):
+		e.Reason, e.Advice = ErrTLS, "Name the server in the store's address as its certificate does, or give it a certificate for this name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		e.Reason, e.Advice = ErrTLS, "Give the server a certificate that is valid now, and see whether this machine's clock is right"
 	case errors.As(err, &cert), errors.As(err, &unknown):
 		e.Reason, e.Advice = ErrTLS, "Name the authority's certificate: rediss://HOST/DB?ca=FILE"
+	case strings.Contains(text, "tls: certificate required"):
+		e.Reason, e.Advice = ErrDenied, "The server wants a certificate of its clients, which is not supported: set its tls-auth-clients to no or optional"
 	case strings.HasPrefix(server, "rediss:"):
 		e.Reason, e.Advice = ErrAway, "Routing goes on. If it never answers it may not speak TLS at this port: redis:// instead of rediss://, or another port"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
