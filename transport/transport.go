@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"omniroute/classify"
 	"omniroute/failover"
@@ -148,8 +149,11 @@ func (t *Transport) Engine() *resilience.Engine { return t.engine }
 // Runner returns what drives the attempts, for calls by failover.Run beside the transport.
 func (t *Transport) Runner() *failover.Runner { return t.runner }
 
+// lastWrite is how long a store may take for it.
+const lastWrite = 5 * time.Second
+
 // Close waits for the requests that run, ends them when ctx does, and writes what the store has not
-// seen yet. Requests that come later fail with an error. Another call waits as well, until its own ctx
+// seen yet, for which it takes at most 5s whatever ctx says. Requests that come later fail with an error. Another call waits as well, until its own ctx
 // ends the requests; only the first says what went wrong.
 func (t *Transport) Close(ctx context.Context) error {
 	t.mu.Lock()
@@ -171,7 +175,9 @@ func (t *Transport) Close(ctx context.Context) error {
 	t.keys.Stop()
 	t.gateway.Close()
 	t.runner.Close()
-	return errors.Join(err, t.engine.Stop(context.WithoutCancel(ctx)))
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+	defer cancel()
+	return errors.Join(err, t.engine.Stop(flush))
 }
 
 // wait waits for an end, and hastens it when the context ends before.

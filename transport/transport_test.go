@@ -212,6 +212,33 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// hanging is a store whose writes do not return before their context ends.
+type hanging struct{}
+
+func (hanging) Load(context.Context) ([]resilience.Record, error) { return nil, nil }
+
+func (hanging) Apply(ctx context.Context, _ []resilience.Change) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A store that hangs does not hold up Close, even where its own context never ends.
+func TestCloseWithAHangingStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, transport.Options{Upstreams: []transport.Upstream{{Provider: "only"}}, Store: hanging{}})
+		w.Engine().RecordFailure(resilience.Key{Provider: "only", Connection: "1"}, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit})
+		time.Sleep(time.Second)
+		began := time.Now()
+		if err := w.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "the last changes were not stored") {
+			t.Errorf("%v, want that something was not stored", err)
+		}
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 // A client that does not read holds its upstream back, until the request's deadline; what is lost
 // then is not passed over.
 func TestSlowClient(t *testing.T) {
