@@ -24,8 +24,8 @@ const (
 	// usual is how far one may be to say at least how fast answers were.
 	near  = 30 * time.Second
 	usual = 15 * time.Minute
-	// among is how many of the nearest attempts one is drawn from.
-	among = 8
+	// maxSpan is how far apart requests may be: beyond it a clock was wrong.
+	maxSpan = 5 * 366 * 24 * time.Hour
 )
 
 // Recording is what a gateway has recorded, and what it says about the upstreams.
@@ -57,6 +57,10 @@ func LoadRecording(path string) (*Recording, error) {
 	}
 	slices.SortStableFunc(lines, func(a, b outcomes.Line) int { return a.At.Compare(b.At) })
 	rec := &Recording{lines: lines, unreadable: read.Unreadable, start: lines[0].At, seen: map[resilience.Key][]sighting{}}
+	if rec.end() > maxSpan {
+		return nil, fmt.Errorf("%s has requests of %s and of %s, so that some clock was wrong; remove the lines with times that cannot be",
+			path, lines[0].At.Format(time.DateOnly), lines[len(lines)-1].At.Format(time.DateOnly))
+	}
 	for i := range lines {
 		l := &lines[i]
 		for j := range l.Attempts {
@@ -184,26 +188,30 @@ func around(all []sighting, now, d time.Duration) []sighting {
 	return all[from:to]
 }
 
-// draw returns one of the nearest sightings that will do, nil when there is none.
+// draw returns the last sighting before now or the first after it that will do, the nearer one the likelier; nil when
+// there is none. No others are drawn from: an outage in which hardly anybody asked has many good answers on both sides.
 func (r *recorded) draw(all []sighting, now, d time.Duration, will func(*sighting) bool) *sighting {
 	all = around(all, now, d)
-	i, _ := slices.BinarySearchFunc(all, now, func(s sighting, t time.Duration) int { return cmp.Compare(s.at, t) })
-	var nearest []*sighting
-	for low, high := i-1, i; (low >= 0 || high < len(all)) && len(nearest) < among; {
-		var s *sighting
-		if high >= len(all) || low >= 0 && now-all[low].at <= all[high].at-now {
-			s, low = &all[low], low-1
-		} else {
-			s, high = &all[high], high+1
-		}
-		if will(s) {
-			nearest = append(nearest, s)
-		}
+	next, _ := slices.BinarySearchFunc(all, now, func(s sighting, t time.Duration) int { return cmp.Compare(s.at, t) })
+	last := next - 1
+	for last >= 0 && !will(&all[last]) {
+		last--
 	}
-	if len(nearest) == 0 {
+	for next < len(all) && !will(&all[next]) {
+		next++
+	}
+	switch {
+	case last < 0 && next == len(all):
 		return nil
+	case last < 0:
+		return &all[next]
+	case next == len(all):
+		return &all[last]
 	}
-	return nearest[r.rng.IntN(len(nearest))]
+	if since, until := now-all[last].at, all[next].at-now; r.rng.Float64()*float64(since+until) < float64(since) {
+		return &all[next]
+	}
+	return &all[last]
 }
 
 // Replay is what was, and what would have been.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +113,60 @@ func TestReplayForgetsPassedWaits(t *testing.T) {
 		f := r.receive(nil, key, true, 0, now)
 		if got := f.failure != nil; got != want || (r.guessed > 0) == want {
 			t.Errorf("at %v: refused %v, %d guessed; want refused %v", now, got, r.guessed, want)
+		}
+	}
+}
+
+// An outage in which hardly an attempt was made, as the gateway sees to it, is an outage to the replay: the many good
+// answers before and after it say nothing of its middle.
+func TestReplayOfAQuietOutage(t *testing.T) {
+	t.Parallel()
+	key := resilience.Key{Provider: "p", Connection: "a", Model: "m"}
+	var all []sighting
+	see := func(at time.Duration, good bool) {
+		s := sighting{at: at, ends: at}
+		if !good {
+			s.fate.failure = &resilience.Verdict{Kind: resilience.KindServerError}
+		}
+		all = append(all, s)
+	}
+	for at := 50 * time.Second; at < time.Minute; at += 100 * time.Millisecond {
+		see(at, true)
+	}
+	for _, at := range []time.Duration{60 * time.Second, 62 * time.Second, 66 * time.Second, 74 * time.Second} {
+		see(at, false)
+	}
+	for at := 84 * time.Second; at < 90*time.Second; at += 100 * time.Millisecond {
+		see(at, true)
+	}
+	r := &recorded{Recording: &Recording{seen: map[resilience.Key][]sighting{key: all}}, rng: rand.New(rand.NewPCG(1, 1))}
+	for now, want := range map[time.Duration][2]int{ // how many of 1000 fail, at least and at most
+		55 * time.Second: {0, 0}, 60 * time.Second: {1000, 1000}, 65 * time.Second: {1000, 1000}, 73 * time.Second: {1000, 1000},
+		76 * time.Second: {750, 850}, 82 * time.Second: {150, 250}, 84 * time.Second: {0, 0}, 100 * time.Second: {0, 0},
+	} {
+		failed := 0
+		for range 1000 {
+			if r.receive(nil, key, true, 0, now).failure != nil {
+				failed++
+			}
+		}
+		if failed < want[0] || failed > want[1] {
+			t.Errorf("at %v %d of 1000 fail, want from %d to %d", now, failed, want[0], want[1])
+		}
+	}
+}
+
+// A recording with times that cannot be is refused, instead of a run over centuries.
+func TestReplayOfAWrongClock(t *testing.T) {
+	t.Parallel()
+	for _, year := range []string{"1600", "1970", "2300", "9999"} {
+		path := filepath.Join(t.TempDir(), "outcomes.jsonl")
+		text := `{"at":"2026-11-30T14:08:37Z","model":"chat","status":200,"attempts":[]}` + "\n" + `{"at":"` + year + `-01-01T00:00:00Z","model":"chat","status":200,"attempts":[]}` + "\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadRecording(path); err == nil || !strings.Contains(err.Error(), year+"-01-01") || !strings.Contains(err.Error(), "some clock was wrong") {
+			t.Errorf("%s: %v", year, err)
 		}
 	}
 }
