@@ -151,6 +151,10 @@ func TestUnmet(t *testing.T) {
 	if x := r.Troubles[0]; !x.Unmet || x.SwitchMS != nil || x.Away() != "-" || x.Back() != "-" || x.Name() != "p/n: 500 (not met)" {
 		t.Errorf("%+v", x)
 	}
+	quiet := run(t, strings.NewReplacer("TROUBLE", `{from: 30s, to: 60s, answer: "500"}`, "rate: 1,", "rate: 1, to: 20s,").Replace(priced))
+	if x := quiet.Troubles[0]; x.Away() != "-" || x.Back() != "-" {
+		t.Errorf("away in %s and back in %s, although nobody came", x.Away(), x.Back())
+	}
 	if x := r.Troubles[1]; x.Unmet || x.SwitchMS == nil || x.Name() != "p/m: 500" {
 		t.Errorf("%+v", x)
 	}

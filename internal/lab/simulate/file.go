@@ -29,7 +29,7 @@ type File struct {
 	// Upstreams are the providers of the configuration that behave in a way of their own.
 	Upstreams map[string]Upstream `yaml:"upstreams"`
 	// Nodes is how many gateways there are, each with an equal part of the traffic. Defaults to 1.
-	Nodes int `yaml:"nodes"`
+	Nodes Count `yaml:"nodes"`
 	// Shared lets the nodes share what they know, as they do through a shared store; Propagation is
 	// how often each hears of the others, 200ms by default.
 	Shared      bool     `yaml:"shared"`
@@ -62,7 +62,7 @@ type Traffic struct {
 	Prompt Spread `yaml:"prompt_tokens"`
 	Output Spread `yaml:"output_tokens"`
 	// Sessions is how many sessions share the requests; 0 means that none is named.
-	Sessions int `yaml:"sessions"`
+	Sessions Count `yaml:"sessions"`
 	// Leave is the share of clients that leave before the end, Patience after how long they do.
 	// Patience defaults to 5s.
 	Leave    float64 `yaml:"leave"`
@@ -81,7 +81,7 @@ type Upstream struct {
 	Limits []Limit `yaml:"limits"`
 	// Capacity is how many attempts it bears within a second: while more of them come, failed ones
 	// included, every further one is answered by Overload. 0 means any number.
-	Capacity int `yaml:"capacity"`
+	Capacity Count `yaml:"capacity"`
 	// Overload is the fault beyond the capacity. Defaults to 503-no-hint.
 	Overload string `yaml:"overload"`
 	// Events are what goes wrong.
@@ -94,7 +94,7 @@ type Limit struct {
 	Per string `yaml:"per"`
 	// Requests is how many are taken in a window of Every, which defaults to a minute and is at least a
 	// second.
-	Requests int      `yaml:"requests"`
+	Requests Count    `yaml:"requests"`
 	Every    Duration `yaml:"every"`
 	// Headers tells what is left of it in the headers of every answer.
 	Headers bool `yaml:"headers"`

@@ -71,8 +71,6 @@ func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int:
-		return "a whole number"
 	case reflect.Uint64:
 		return "a whole number from 0 on"
 	case reflect.Float64:

@@ -25,6 +25,8 @@ config: |
 		"length: -5s" + conf:  `t.yaml:1:9: "-5s" is no duration`,
 		"nodez: 1" + conf:     `t.yaml:1:1: unknown field "nodez"`,
 		"seed: -1" + conf:     `t.yaml:1:7: "-1" is not a whole number from 0 on`,
+		"nodes: 1.5" + conf:   `t.yaml:1:8: "1.5" is not a whole number`,
+		"nodes: some" + conf:  `t.yaml:1:8: "some" is not a whole number`,
 		"seed: one" + conf:    `t.yaml:1:7: "one" is not a whole number from 0 on`,
 		"shared: some" + conf: `t.yaml:1:9: "some" is not true or false`,
 		"outage\n":            "t.yaml:1:1: this is not what belongs here: keys with values",

@@ -22,6 +22,19 @@ func (d *Duration) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
+// Count is a whole number. The YAML library would cut the fraction off one that is none.
+type Count int
+
+// UnmarshalYAML reads a whole number.
+func (c *Count) UnmarshalYAML(n ast.Node) error {
+	v, err := strconv.ParseInt(scalar(n), 10, 32)
+	if err != nil {
+		return mistake(n, "%q is not a whole number, or too large for one", scalar(n))
+	}
+	*c = Count(v)
+	return nil
+}
+
 // Spread is a quantity that differs from time to time: half of the draws are below Median, and two
 // thirds between Median/e^Spread and Median*e^Spread. In the file it is a number or a duration
 // alone, or a mapping of median and spread. Durations are in seconds.

@@ -106,7 +106,7 @@ type Trouble struct {
 	ReturnMS *int64 `json:"return_ms"`
 	// Untold says that nothing could come back: nothing had been there before, or the run ends with it.
 	Untold bool `json:"return_untold,omitempty"`
-	// Unmet says that no attempt of the whole run went to what it is of.
+	// Unmet says that no attempt of the whole run went to what it is of, or that no request came meanwhile.
 	Unmet  bool `json:"unmet,omitempty"`
 	Wasted int  `json:"wasted"` // attempts on it, during it
 }

@@ -82,6 +82,9 @@ func (t *tally) trouble(provider string, e Event) Trouble {
 		return n
 	}
 	slots := func(d time.Duration) int { return int(max(d/t.slot, 1)) }
+	if sum(came, from, max(to, from+1)) == 0 {
+		out.Unmet = true // nobody came at all
+	}
 	away, back, before := slots(2*time.Second), slots(time.Second), slots(time.Minute)
 	const enough = 20 // answers before it, to know what was usual
 	for s := from; !out.Unmet && (s == from || s+away <= to); s++ {
@@ -97,7 +100,7 @@ func (t *tally) trouble(provider string, e Event) Trouble {
 		used = min(2*used, from)
 	}
 	usual := sum(begun, from-used, from)
-	if out.Untold = usual == 0 || to >= int(time.Duration(t.file.Length)/t.slot); !out.Untold {
+	if out.Untold = out.Unmet || usual == 0 || to >= int(time.Duration(t.file.Length)/t.slot); !out.Untold {
 		for s := to; s+back <= len(begun); s++ {
 			if begun[s] > 0 && sum(begun, s, s+back)*used*2 >= usual*back {
 				at := (time.Duration(s-to) * t.slot).Milliseconds()

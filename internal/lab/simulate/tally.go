@@ -89,7 +89,7 @@ func newTally(f *File) *tally {
 		}
 	}
 	t := &tally{file: f, interval: interval, targets: map[resilience.Key]*target{}, open: map[excluded]int{},
-		rep:    &Report{Title: f.Title, Seed: f.Seed, Nodes: f.Nodes, LengthMS: length.Milliseconds(), IntervalMS: interval.Milliseconds(), Causes: map[string]int{}},
+		rep:    &Report{Title: f.Title, Seed: f.Seed, Nodes: int(f.Nodes), LengthMS: length.Milliseconds(), IntervalMS: interval.Milliseconds(), Causes: map[string]int{}},
 		pieces: make([]piece, (length+interval-1)/interval),
 		slot:   grain(length), phases: phasesOf(f),
 	}

@@ -121,7 +121,7 @@ func (p *provider) limited(up *route.Upstream, key resilience.Key, stream bool, 
 		case "provider":
 			at.key.Connection, at.key.Model = "", ""
 		}
-		left := l.Requests - p.windows[at]
+		left := int(l.Requests) - p.windows[at]
 		if left > 0 {
 			p.windows[at]++
 		}
@@ -153,7 +153,7 @@ func (p *provider) overloaded(now time.Duration) bool {
 		old++
 	}
 	p.recent = append(p.recent[old:], now)
-	return len(p.recent) > p.Capacity
+	return len(p.recent) > int(p.Capacity)
 }
 
 func (p *provider) draw(s Spread) float64 { return drawn(p.rng, s) }
