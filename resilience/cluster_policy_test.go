@@ -105,6 +105,29 @@ func TestK1ALongerPolicyHeedsWhatIsKnown(t *testing.T) {
 	})
 }
 
+// What a node's own policy lets it believe the others for is counted from the failure: to hear of it again, by a
+// reload, moves nothing.
+func TestK1AReloadBelievesNobodyForLonger(t *testing.T) {
+	t.Parallel()
+	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+		configure := func() {
+			if err := f.all[1].Configure(resilience.Config{Policy: brief}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		configure()
+		f.RecordFailure(key, resilience.Verdict{Scope: resilience.ScopeConnection, Kind: resilience.KindRateLimit, RetryAfter: 10 * time.Minute})
+		time.Sleep(soon)
+		f.out(true)
+		time.Sleep(time.Minute)
+		f.out(true, 0)
+		configure()
+		if x, out := f.all[1].Target(key).Check(); out && x.RetryAfter > 0 {
+			t.Errorf("after a reload it waits %v more", x.RetryAfter)
+		}
+	})
+}
+
 // What is said of one credential neither ends nor hides what is said of another on a node that uses that.
 func TestV8NodesWithAnotherCredential(t *testing.T) {
 	t.Parallel()
