@@ -213,6 +213,9 @@ func (n *node) date(m *moment, id resilience.RecordID, before, after *gate) {
 	if before == nil {
 		return
 	}
+	if m.had(resilience.EventLocalOutage) {
+		after.proofs = after.Successes // of the round that it has brought back
+	}
 	if before.dial != nil && m.had(resilience.EventLocalOutage) { // what was set is undone, its dates too
 		after.setOrd, after.endOrd, after.runOrd = before.dial.setOrd, before.dial.endOrd, before.dial.runOrd
 		return

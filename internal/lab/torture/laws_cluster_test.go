@@ -75,7 +75,7 @@ func (w *world) note(n *node, m *moment) {
 	for i := range m.reports {
 		r := &m.reports[i]
 		if _, bad := r.bad(); bad || r.what == waited {
-			w.failed[r.key.Provider] = w.ord
+			w.failed[r.key.Provider], w.blamed[account1(r.key)] = w.ord, w.ord
 			w.lastNews[r.key.Provider] = w.mono
 		}
 		if r.good() || r.what == success {
@@ -154,6 +154,9 @@ func (n *node) agrees(k resilience.Key, x resilience.Exclusion, out bool) {
 	for _, o := range w.nodes {
 		if o == n || !o.joined() || !n.joined() || o.number != n.number {
 			continue
+		}
+		if o.dropped[account] > w.blamed[account] {
+			continue // what it did not have it begins anew with (law P4), until somebody fails anew
 		}
 		if _, there, asProbe := o.engine.Target(k).Standing(false); !there && !asProbe {
 			w.broke("K1 a trip is everybody's", "node %d has %v out (%v %v until %v), node %d has it free", n.id, k, x.Layer, x.Kind, until, o.id)

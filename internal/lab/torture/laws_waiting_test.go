@@ -67,12 +67,23 @@ func (n *node) inTurn() {
 			}
 		}
 		for _, y := range n.released[:i] {
-			waited := n.w.mono - y.stay.first
-			if y.route.Plan == x.route.Plan && y.inTheCommonRoom() && y.counted < y.budget && waited > 5*time.Millisecond && x.route.Plan.Limits.MaxWait > 100*time.Millisecond {
+			// Those that are let go over less than so many moments share one.
+			waited, crowd := n.w.mono-y.stay.first, max(n.crowd(x.route.Plan), 5)
+			if y.route.Plan == x.route.Plan && y.inTheCommonRoom() && y.counted < y.budget && waited > time.Duration(crowd)*time.Millisecond && x.route.Plan.Limits.MaxWait > 100*time.Millisecond {
 				n.w.broke("R3 those who wait do not come back all at once", "requests %d and %d of %s go at once after %v", y.number, x.number, x.route.Name, waited)
 			}
 		}
 	}
+}
+
+// crowd returns how many requests of a plan there are, which bounds how many have waited together.
+func (n *node) crowd(p *failover.Plan) (many int) {
+	for _, f := range n.flights {
+		if f.route.Plan == p {
+			many++
+		}
+	}
+	return many
 }
 
 // onePerProbe: while no target takes everybody, one of those who wait is let go to find out, and the next

@@ -41,6 +41,11 @@ func (n *node) configured(number int) {
 		}
 	}
 	next := n.w.setup.variants[number]
+	for _, k := range n.variant.keys {
+		if !next.has(k) {
+			n.dropped[account1(k)] = n.w.ord
+		}
+	}
 	for _, p := range n.permits {
 		if !next.has(p.key) || next.domainOf(p.key) != n.variant.domainOf(p.key) {
 			p.hazy = true // it reports to gates that began anew

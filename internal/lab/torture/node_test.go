@@ -53,6 +53,7 @@ type node struct {
 	moved    bool                 // places were handed over by a reload
 
 	credentialed map[resilience.Key]int // when a connection's secret was last changed
+	dropped      map[resilience.Key]int // when a reload last took a connection away
 	joinedAt     time.Duration
 	apart        bool                    // it has lost the others
 	unheard      map[resilience.Key]bool // what was found to be well meanwhile
@@ -88,6 +89,7 @@ func (n *node) start(number int) {
 	n.learned = false
 	n.counts.waits, n.outage, n.scouts = map[resilience.Key]int{}, nil, map[string]*flight{}
 	n.released, n.moved, n.unsure, n.credentialed, n.joinedAt, n.seen = nil, false, false, map[resilience.Key]int{}, n.w.mono, map[resilience.Key]seen{}
+	n.dropped = map[resilience.Key]int{}
 	n.dials, n.answered, n.open, n.hedges = map[string]*dials{}, 0, map[resilience.Key]time.Duration{}, map[string]*hedging{}
 	chance := rand.New(rand.NewPCG(n.w.seed, 1000+uint64(n.life)*16+uint64(n.id)))
 	o := resilience.Options{Config: n.variant.engine, Now: n.w.clock.now, Random: chance.Float64, Logger: quiet}

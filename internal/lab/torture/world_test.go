@@ -33,6 +33,7 @@ type world struct {
 	// The same as a time.
 	refutedLast map[resilience.Key]time.Duration
 	failed      map[string]int
+	blamed      map[resilience.Key]int   // when a connection was last said to have failed
 	lastNews    map[string]time.Duration // by provider
 	lastReturn  time.Duration            // of a node that had lost the others
 	lent        map[resilience.RecordID]lent
@@ -53,7 +54,7 @@ func (w *world) say(format string, args ...any) {
 
 // run plays a plot to its end and returns the law that broke, nil when all held.
 func (p *plot) run(tell bool) (w *world, bad *broken) {
-	w = &world{plot: p, tell: tell, refuted: map[resilience.Key]int{}, refutedLast: map[resilience.Key]time.Duration{}, failed: map[string]int{}, excluded: map[resilience.Key]bool{}, lastNews: map[string]time.Duration{}, lent: map[resilience.RecordID]lent{}}
+	w = &world{plot: p, tell: tell, refuted: map[resilience.Key]int{}, refutedLast: map[resilience.Key]time.Duration{}, failed: map[string]int{}, blamed: map[resilience.Key]int{}, excluded: map[resilience.Key]bool{}, lastNews: map[string]time.Duration{}, lent: map[resilience.RecordID]lent{}}
 	defer func() {
 		switch x := recover().(type) {
 		case nil:
