@@ -101,13 +101,9 @@ func (e *Engine) contribute(ctx, life context.Context, leave bool) (sent, more b
 }
 
 // leave sends the last changes, gives every lease back and takes this node off the list. Where the store is away and no
-// change waits for it there is nothing to lose: leases and the list's entries end by themselves.
+// change waits for it nothing is lost: leases and the list's entries end by themselves.
 func (e *Engine) leave(ctx context.Context) error {
 	e.mu.Lock()
-	if s := e.share; !s.connected && len(s.changed)+len(s.outbox) == 0 {
-		e.unlock()
-		return nil
-	}
 	for id, r := range e.share.rights {
 		if r.mine {
 			e.share.giveBack(id, r)
@@ -115,10 +111,21 @@ func (e *Engine) leave(ctx context.Context) error {
 	}
 	e.unlock()
 	for {
-		if _, more, err := e.contribute(ctx, ctx, true); err != nil || !more {
+		_, more, err := e.contribute(ctx, ctx, true)
+		if err != nil && !e.unsent() {
+			return nil
+		}
+		if err != nil || !more {
 			return err
 		}
 	}
+}
+
+// unsent reports whether there are changes that the store does not have.
+func (e *Engine) unsent() bool {
+	e.mu.Lock()
+	defer e.unlock()
+	return len(e.share.changed)+len(e.share.outbox) > 0
 }
 
 func (e *Engine) absorbAll() {

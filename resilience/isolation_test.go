@@ -40,25 +40,28 @@ func TestK3Isolation(t *testing.T) {
 	})
 }
 
-// A node that stops while the store is away complains of what it could not store, and only of that.
+// A node that stops while the store is away complains of what it could not store, and only of that, whether it has noticed
+// already or not.
 func TestStopWhileIsolated(t *testing.T) {
 	t.Parallel()
-	inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
-		f.RecordFailure(key, err429)
-		time.Sleep(moment)
-		f.ways[0].Cut(errGone)
-		f.ways[1].Cut(errGone)
-		time.Sleep(moment)
-		if err := f.all[1].Exclude(key, time.Hour, "repair"); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.all[0].Stop(t.Context()); err != nil {
-			t.Errorf("it had nothing to store: %v", err)
-		}
-		if err := f.all[1].Stop(t.Context()); !errors.Is(err, errGone) {
-			t.Errorf("an operator's word is lost in silence: %v", err)
-		}
-	})
+	for _, noticed := range []time.Duration{0, moment} {
+		inCluster(t, 2, resilience.Options{}, func(t *testing.T, f *fleet) {
+			f.RecordFailure(key, err429)
+			time.Sleep(moment)
+			f.ways[0].Cut(errGone)
+			f.ways[1].Cut(errGone)
+			time.Sleep(noticed)
+			if err := f.all[1].Exclude(key, time.Hour, "repair"); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.all[0].Stop(t.Context()); err != nil {
+				t.Errorf("it had nothing to store: %v", err)
+			}
+			if err := f.all[1].Stop(t.Context()); !errors.Is(err, errGone) {
+				t.Errorf("an operator's word is lost in silence: %v", err)
+			}
+		})
+	}
 }
 
 // What a node missed while it was cut off holds when it returns: its old failure stays cleared.
