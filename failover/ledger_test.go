@@ -55,6 +55,9 @@ func (l *ledger) step(ev Event) {
 			fail("attempt %d does not run", x.ID)
 		}
 		delete(l.running, x.ID)
+		if w := l.answer; ev.Type == Content && w != nil && (x.Hedge || w.Hedge) {
+			delete(l.since, x.Target.Key()) // it has lost a race, not failed, and may finish an answer that breaks off
+		}
 	}
 	if ev.Type == Ended && ev.Resume && !l.resumed && !was && l.answer != nil && l.answer.ID == ev.Attempt && blames(ev.Verdict.Scope) {
 		l.resumed = true

@@ -50,6 +50,7 @@ func (l *Lobby) Enter(r *Request, budget time.Duration, wake func(waited time.Du
 		r.firstWait = now
 	}
 	w := &waiter{wake: wake, since: r.firstWait}
+	q.limit, q.maxWait = r.plan.Limits.WaitingRoom, r.plan.Limits.MaxWait // of now: a reload may have changed them
 	in := q.enter(w, budget, now)
 	if in {
 		r.waiter, r.room = w, q
@@ -74,7 +75,6 @@ func (l *Lobby) room(r *Request) *planRoom {
 		}
 	}
 	q := &planRoom{plan: r.plan, n: l.turn(+1), index: -1}
-	q.limit, q.maxWait = r.plan.Limits.WaitingRoom, r.plan.Limits.MaxWait
 	q.fit = make([]bool, len(r.plan.Targets))
 	for i := range q.fit {
 		q.fit[i] = r.usable(i)

@@ -128,7 +128,7 @@ func (w *world) read(r resilience.Record) *gate {
 	g.rechecked = max(g.since, w.instant(g.RecheckedMs))
 	g.early, g.paused = w.instant(g.EarlyMs), w.instant(g.PausedMs)
 	for _, x := range g.Moved {
-		g.movedAt = append(g.movedAt, w.instant(x.FailedMs))
+		g.movedAt = append(g.movedAt, min(w.instant(x.FailedMs), w.mono)) // a jump of the wall clock may have put it ahead
 	}
 	return g
 }
