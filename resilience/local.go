@@ -71,7 +71,9 @@ func (l *localOutage) undo(e *Engine, runs []*dialRun) {
 	for _, r := range runs {
 		for _, u := range r.undo {
 			if g, set := e.gateOf(u.id); set != nil && g.touched == u.after {
-				u.before.leases = nil
+				if u.before.leases = nil; u.before.excluded {
+					u.before.leases = g.leases // of now: somebody may probe what it brings back
+				}
 				set(u.before, "local outage")
 			}
 		}

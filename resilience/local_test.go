@@ -62,6 +62,28 @@ func TestA10LocalOutage(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a probe in flight stays one", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, Options{Config: Config{Policy: Policy{Cooldown: CooldownPolicy{TransientAfter: 100}}}})
+		for range 5 {
+			r.fail("p/a/m", err500)
+		}
+		r.at(40 * sec)
+		r.takeAs("p/a/m", probing).Failure(dialErr)
+		held, err := r.Target(target("p/a/m")).AcquireLastResort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.fail("q/a/m", dialErr)
+		if !r.LocalOutage() {
+			t.Fatal("no local outage")
+		}
+		if _, err := r.Target(target("p/a/m")).Acquire(); err == nil {
+			t.Error("what was undone lets a second one probe")
+		}
+		held.Neutral()
+		r.takeAs("p/a/m", probing).Neutral()
+	})
 	t.Run("a second outage is found too", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, Options{})
