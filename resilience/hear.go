@@ -120,8 +120,8 @@ func (e *Engine) install(id RecordID, r Record, stands bool) {
 	}
 	e.makeCell(id)
 	if g, set := e.gateOf(id); set != nil {
-		if next.excluded && !next.quarantined { // counted from the failure, so that to hear it again moves nothing
-			next.until = min(next.until, next.lastFailure+longest(e.policyAt(r.Key), r, next.base))
+		if next.excluded && !next.quarantined { // counted from the last word, so that to hear it again moves nothing
+			next.until = min(next.until, s.instantOf(s.views[id].latest())+longest(e.policyAt(r.Key), r, next.base))
 		}
 		if said := x.deadline(r.UntilMs, maxDuration); g.excluded && !next.quarantined && g.until <= said {
 			next.until = max(next.until, g.until) // this node's caps bound what it hears, not what stands here
